@@ -1,4 +1,4 @@
-"""The resources of handlers. It is made once, of a process's adapters; nothing is global."""
+"""The resources that handlers use, built once per process from its adapters. Nothing is global."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ from openbrain_api.vaults.arc_meanings import ArcMeanings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
-    """The ports and the few things that live as long as the app."""
+    """The ports, and the few objects with the lifetime of the app."""
 
     store: Store
     clock: Clock
@@ -57,24 +57,24 @@ class Api:
     session_agents: SessionAgents
     checks: Checks
     reasoner_checks: Checks | None
-    """The API itself does not need a reasoner."""
+    """None without a reasoner: the API itself does not need one."""
     pressure: Pressure
     embedders: Embedders
     active_model: ActiveModel
     indexes: Mapping[IndexKind, Replaceable]
-    """To change which of their generations there are."""
+    """For switching and dropping index generations."""
     streams: StreamAdmin
     hub: Hub
     inboxes: Inboxes
     listening: ListeningKeys
     presence: Presence
     halt_acks: Coalescer[tuple[Viewer, str], Halt]
-    """Acknowledges the halt of that id, as that viewer sees it, for an agent."""
+    """Key: a viewer and the id of a halt that it sees. Item: the agent that acknowledges it."""
     document: Callable[[], CachedBody]
-    """The OpenAPI document, made for the first request of it, which takes half a second."""
+    """The OpenAPI document, built at its first request, which takes half a second."""
 
     async def close(self) -> None:
-        """End what works behind the responses; the adapters are the container's."""
+        """Stop the background work. The container closes the adapters."""
         listened = (self.hub, self.inboxes, self.listening, self.presence)
         for part in (*listened, self.committer, self.recorder, self.active_model, self.arc_meanings):
             await part.close()

@@ -48,12 +48,12 @@ from openbrain_api.recall.recording import Recorder
 from openbrain_api.vaults.arc_meanings import ArcMeanings
 
 COMMIT_LANES = {"mysql": 2, "mariadb": 2}
-"""Transactions at once: InnoDB groups two by itself under load, SQLite has one writer."""
+"""Concurrent write transactions: InnoDB groups the commits of two under load, SQLite has one writer."""
 
 
 def api(container: Container, services: Sequence[Watched] = ()) -> Starlette:
-    """The API on the adapters of a process, beside the services that run in it. It closes a container that is not
-    shared."""
+    """Build the API on the adapters of a process. `services` run in the same process. The app closes its container at
+    shutdown unless that is shared."""
     made = _make_api(container, services)
 
     @contextlib.asynccontextmanager
@@ -74,7 +74,7 @@ def api(container: Container, services: Sequence[Watched] = ()) -> Starlette:
 
 
 def _make_api(container: Container, services: Sequence[Watched]) -> Api:
-    """On a container's adapters. `services` run in the same process: their state is part of the API's."""
+    """Build the resources on a container's adapters. Health includes the state of `services`."""
     text, vectors = container.text, container.vectors
     settings, store, clock, rates = container.settings, container.store, container.clock, container.rates
     server, timeout_s = settings.server, settings.recall.tuning.index_timeout_s
@@ -143,9 +143,9 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
 
 
 class _App(Starlette):
-    """Without the two middlewares that turn exceptions into responses: the endpoints let none out.
+    """Starlette without the two middlewares that turn exceptions into responses: the endpoints raise none.
 
-    A path without parameters is looked up; the router tries its routes one after the other, some thirty in the mean.
+    A path without parameters is looked up in a dict: the router tries its routes in turn, some thirty on average.
     """
 
     def build_middleware_stack(self) -> ASGIApp:
@@ -162,7 +162,7 @@ class _App(Starlette):
 
 def _paths(api: Api) -> list[Path]:
     by_path: dict[str, list[Route]] = defaultdict(list)
-    # A path with a verb first: the one without would take the verb for a part of the id.
+    # Paths with a verb first: the path without one would match the verb as part of the id.
     for route in sorted((*ROUTES, *PAGES), key=lambda route: "}:" not in route.path):
         by_path[route.path].append(route)
     return [Path(path, Endpoint(path, routes, api)) for path, routes in by_path.items()]

@@ -1,4 +1,4 @@
-"""Health of dependencies: checked at most once a second, whoever asks."""
+"""Health of dependencies, checked at most once a second for all callers."""
 
 import asyncio
 import time
@@ -44,7 +44,7 @@ class Checks:
             return self._known.set({name: why for name, why in reasons.items() if why}, now)
 
     async def dependencies(self) -> Mapping[str, Mapping[str, Any]]:
-        """The API's own dependencies that answer: product, version, problems, and in how many milliseconds."""
+        """The API's own dependencies that answer: product, version, problems, and response time in milliseconds."""
         down = (await self.failing()).get(OWN, {})
         return {part: state for part, state in self._examined.items() if part not in down}
 
@@ -59,11 +59,11 @@ class Checks:
         return ask
 
     def stuck(self) -> Mapping[str, list[str]]:
-        """The loops that stand still though they should not, by service."""
+        """The stuck loops, by service."""
         return {service.group: loops for service in self.services if (loops := service.stuck())}
 
     def paused(self) -> list[str]:
-        """The services that operators let rest."""
+        """The services that operators paused."""
         return [service.group for service in self.services if service.paused]
 
     async def measure(self) -> None:

@@ -35,7 +35,7 @@ BAD: list[tuple[Any, str, str]] = [
     (memory_line("bell \x07"), "content", "control"),
     (memory_line("csi \x1b[31m"), "content", "control"),
     (memory_line("a", metadata={"a": ["csi \x1b[31m"]}), "metadata", "control"),
-    (memory_line("  "), "content", "white space"),
+    (memory_line("  "), "content", "must not be blank"),
     (memory_line("a", memory_scope="session"), "session_id", "required"),
     (memory_line("a", tags=["t"] * (limits.TAGS + 1)), "tags", str(limits.TAGS)),
     (memory_line("a", metadata={"a": "x" * limits.METADATA_BYTES}), "metadata", str(limits.METADATA_BYTES)),

@@ -74,7 +74,7 @@ def test_what_can_not_be_done_is_said(tmp_path: Path) -> None:
         typed("cluster", "--out-dir", str(tmp_path), stdin=b"{}")
     with pytest.raises(Invalid):
         typed("cluster", "--vault", str(tmp_path), stdin=b"")
-    with pytest.raises(NotFound, match="no bundle"):
+    with pytest.raises(NotFound, match="there is no file"):
         typed("cluster", "--vault", str(tmp_path), "--bundle", str(tmp_path / "none"))
     with pytest.raises(Invalid, match="since"):
         typed("extract", "--since", "soon", "--projects-dir", str(tmp_path))

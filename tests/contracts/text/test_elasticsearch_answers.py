@@ -90,7 +90,7 @@ async def test_what_is_wrong_with_a_server_is_told(
         (error(403, "cluster_block_exception"), TryLater, "busy"),
         (error(429, "es_rejected_execution_exception"), TryLater, "429"),
         (error(503, "no_shard_available_action_exception"), TryLater, "503"),
-        (error(404, "index_not_found_exception"), TryLater, "is missing: it is made anew"),
+        (error(404, "index_not_found_exception"), TryLater, "is missing: a running housekeeper recreates"),
         (error(400, "parsing_exception"), NeverRetry, "400"),
     ],
 )

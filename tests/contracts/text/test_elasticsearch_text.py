@@ -159,7 +159,7 @@ async def test_a_deleted_index_is_not_made_again_by_a_write(place: Place, text: 
     await place.raw.indices.delete(index=place.index)
     row = memory()
 
-    with pytest.raises(TryLater, match="is missing: it is made anew"):
+    with pytest.raises(TryLater, match="is missing: a running housekeeper recreates"):
         await text.write(NAME, [text_entry(row, "ferry")])
 
     assert not await place.raw.indices.exists(index=place.index)

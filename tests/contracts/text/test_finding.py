@@ -294,7 +294,7 @@ async def test_a_tombstone_is_not_counted(text_index: Prepared) -> None:
 async def test_what_was_never_prepared_is_told(text_index: Prepared) -> None:
     index, name = text_index
 
-    with pytest.raises(TryLater, match="is missing: it is made anew"):
+    with pytest.raises(TryLater, match="is missing: a running housekeeper recreates"):
         await index.find(f"{name}-never", TextQuery(words="ferry"), EVERYTHING, 1)
-    with pytest.raises(TryLater, match="is missing: it is made anew"):
+    with pytest.raises(TryLater, match="is missing: a running housekeeper recreates"):
         await index.counts(f"{name}-never", ("tags",), EVERYTHING, 1)

@@ -266,13 +266,13 @@ async def test_what_was_never_prepared_is_told(text_index: Prepared) -> None:
     index, name = text_index
     missing = f"{name}-never"
 
-    with pytest.raises(TryLater, match="is missing: it is made anew"):
+    with pytest.raises(TryLater, match="is missing: a running housekeeper recreates"):
         await index.search(missing, "ferry", EVERYTHING, 1)
-    with pytest.raises(TryLater, match="is missing: it is made anew"):
+    with pytest.raises(TryLater, match="is missing: a running housekeeper recreates"):
         await index.search_many(missing, [TextSearch("ferry", EVERYTHING, 1)] * 2)
-    with pytest.raises(TryLater, match="is missing: it is made anew"):
+    with pytest.raises(TryLater, match="is missing: a running housekeeper recreates"):
         await index.read(missing, [new_id()])
-    with pytest.raises(TryLater, match="is missing: it is made anew"):
+    with pytest.raises(TryLater, match="is missing: a running housekeeper recreates"):
         await index.write(missing, [text_entry(memory(), "ferry")])
 
 

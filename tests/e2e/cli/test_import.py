@@ -98,7 +98,7 @@ def test_a_folder_of_notes_inside_a_clone_is_imported(terminal: Terminal) -> Non
 
     assert counts(terminal, str(clone / "notes"))["created"] == 1
     assert whole.code == 1
-    assert f"{clone}: is a git repository, of which only instructions for agents are taken" in whole.err
+    assert f"{clone}: is a git repository, of which only instructions for agents are imported" in whole.err
     assert counts(terminal, str(clone), "--from", "markdown")["unchanged"] == 1
 
 

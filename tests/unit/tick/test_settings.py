@@ -27,5 +27,5 @@ def test_an_unknown_preset_is_refused() -> None:
 
 
 def test_thresholds_that_would_move_an_arc_at_every_tick_are_refused() -> None:
-    with pytest.raises(ValidationError, match="come and go"):
+    with pytest.raises(ValidationError, match="promoted and demoted at every tick"):
         Tick(thresholds=ThresholdSettings(promote_heat=4, demote_heat=5))

@@ -1,1 +1,1 @@
-"""Broadcasts over HTTP: each workspace's stream is read once a process and fanned out in memory."""
+"""Broadcasts over HTTP: each process reads a workspace's stream once and fans it out in memory."""

@@ -1,4 +1,4 @@
-"""One workspace's broadcasts: read once, kept for a while, and told to everyone who listens."""
+"""One workspace's broadcasts: read once, buffered for a while, and passed to every listener."""
 
 import asyncio
 import itertools
@@ -18,29 +18,29 @@ PAGE = 200
 KEPT = 500
 KEPT_BYTES = 2 * 1024 * 1024
 LINGER_S = 10.0
-"""Seconds of reading on for a client that comes back."""
+"""Seconds for which a channel without listeners keeps reading, in case a client reconnects."""
 _PAUSE_S = 0.25
 _log = structlog.get_logger(__name__)
 
 
 class Listener:
-    """Someone who listens. `ended`: he is gone, or the process is about to."""
+    """One listening client. `ended`: the client is gone, its key ended, or the channel or the process closes."""
 
     def __init__(self) -> None:
         self.ended = False
         self._news = asyncio.Event()
 
     def tell(self) -> None:
-        """There is something new."""
+        """Wake the listener: there is something new."""
         self._news.set()
 
     def end(self) -> None:
-        """End the channel: nothing more will come, or nobody would read it."""
+        """End listening: nothing more will arrive, or nobody would read it."""
         self.ended = True
         self._news.set()
 
     async def wait(self, seconds: float | None = None) -> bool:
-        """Whether something was told since the last wait, or within that time; None: for as long as it takes."""
+        """Wait for news. True if there was any since the last wait or within `seconds` (None: no limit)."""
         try:
             if seconds is None:
                 await self._news.wait()
@@ -54,10 +54,10 @@ class Listener:
 
 
 class Channel:
-    """Recent broadcasts of a workspace. The stream server says it first; the truth is asked for what is missing,
-    and every `look_s` while nothing comes, so that a stream server that is down, or lost everything, costs that long.
+    """Recent broadcasts of a workspace. They usually arrive by the stream server. The database is read to fill gaps,
+    and every `look_s` while nothing arrives: a stream server that is down or lost its data delays them that long.
 
-    `top`: the highest number that there is. `recent`: what stands before it, as far as it is known.
+    `top`: the highest number so far. `recent`: the known broadcasts up to it.
     """
 
     def __init__(
@@ -89,26 +89,26 @@ class Channel:
             task.add_done_callback(self._ended)
 
     async def close(self) -> None:
-        """Stop reading; whoever listens is ended."""
+        """Stop reading and end all listeners."""
         await cancel(*self._tasks)
 
     @property
     def open(self) -> bool:
-        """Whether it still reads."""
+        """True while both reading tasks run."""
         return not any(task.done() for task in self._tasks)
 
     def join(self, listener: Listener) -> None:
-        """Tell it when something comes."""
+        """Wake this listener at each new broadcast."""
         self.listeners.add(listener)
 
     def leave(self, listener: Listener) -> None:
-        """Tell it nothing more."""
+        """Stop waking this listener."""
         self.listeners.discard(listener)
         self.left_at = time.monotonic()
 
     async def after(self, seq: int) -> Sequence[EncodedBroadcast]:
-        """Broadcasts behind `seq`, in order, a page at most. `TryLater` where only the truth knows, and does not
-        answer."""
+        """Return the broadcasts after `seq` in order, one page at most. Raise `TryLater` if they are no longer buffered
+        and the database does not answer."""
         if seq >= self.top:
             return ()
         if self._kept and self._kept[0].seq <= seq + 1:
@@ -132,7 +132,7 @@ class Channel:
         for broadcast in broadcasts:
             if broadcast.seq > self.top + 1:
                 await self._refill()
-            # What the truth does not know either is none of its broadcasts.
+            # If the gap is still open, the entry is ignored: the database does not know its predecessors.
             if broadcast.seq == self.top + 1:
                 try:
                     self._keep(broadcast)
@@ -149,14 +149,14 @@ class Channel:
             try:
                 last = await self._broadcasts.last_seq(self.workspace_id)
                 if last < self.top:
-                    return  # the truth was put back to an earlier hour: everyone begins anew
+                    return  # the database was restored to an earlier state: all listeners start again
                 if last > self.top:
                     await self._refill()
             except OpenBrainError:
                 continue
 
     async def _refill(self) -> None:
-        """Take from the truth what it has behind `top`."""
+        """Read the broadcasts after `top` from the database."""
         async with self._lock:
             while rows := await self._broadcasts.broadcasts_after(self.workspace_id, self.top, PAGE):
                 for row in rows:
@@ -179,7 +179,7 @@ class Channel:
             listener.tell()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Nobody listened any more, or a mistake of ours: who listens comes back, and a new channel is opened."""
+        """End all listeners after a task ended: nobody listened, or a bug. Clients reconnect to a new channel."""
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("api.hearing_failed", error=type(error).__name__, where=error_places(error))
         self._stop()

@@ -1,4 +1,4 @@
-"""Calls that come at once, made as one."""
+"""Concurrent calls combined into one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
@@ -10,8 +10,8 @@ MOST = 500
 
 
 class Coalescer(Generic[K, R]):
-    """While a call of a key is under way, the next of that key gather and are made together: a fleet that says the same
-    at once costs a few transactions. `call` is given the key and each one's item."""
+    """While a call for a key runs, further calls for that key wait and are then made as one: a fleet that does the same
+    at once costs a few transactions. `call` receives the key and the items of all combined calls."""
 
     def __init__(self, call: Callable[[K, Sequence[str]], Awaitable[R]]) -> None:
         self._call = call
@@ -19,7 +19,7 @@ class Coalescer(Generic[K, R]):
         self._working: set[asyncio.Task[None]] = set()
 
     async def call(self, key: K, item: str) -> R:
-        """The answer of the call that this item was part of, or its error."""
+        """Return the result of the combined call with this item, or raise its error."""
         result: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         scheduled = key in self._waiting
         self._waiting.setdefault(key, []).append((item, result))
@@ -34,7 +34,7 @@ class Coalescer(Generic[K, R]):
             del self._waiting[key][:MOST]
             try:
                 answer = await self._call(key, [item for item, _ in gathered])
-            except Exception as error:  # noqa: BLE001 - each of them is told
+            except Exception as error:  # noqa: BLE001 - every caller gets the error
                 for _, result in gathered:
                     if not result.done():
                         result.set_exception(error)

@@ -1,4 +1,4 @@
-"""Server-sent events, encoded once and written to everyone."""
+"""Server-sent events, encoded once for all listeners."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,37 +17,37 @@ HEARTBEAT = b":\n\n"
 
 @dataclass(frozen=True, slots=True)
 class EncodedBroadcast:
-    """One broadcast, ready to be written."""
+    """One broadcast, encoded."""
 
     seq: int
     org: str
     event: bytes
     frame: bytes
     veiled: bytes = b""
-    """The event for who may know that everyone halts, and not why; empty where it is no business of his."""
+    """The event for viewers who may see that everyone halts, but not why. Empty if others may not see it at all."""
 
     @property
     def size(self) -> int:
-        """Bytes, about."""
+        """Approximate size in bytes."""
         return 2 * len(self.frame)
 
     def to(self, viewer: Viewer) -> bytes:
-        """The event as these eyes may see it; empty where they may not."""
+        """The event as the viewer may see it; empty if not at all."""
         return self.event if viewer.sees_org(self.org) else self.veiled
 
     def frame_to(self, viewer: Viewer) -> bytes:
-        """The event for a viewer as a server-sent event."""
+        """The same as a server-sent event."""
         if viewer.sees_org(self.org):
             return self.frame
         return frame(BROADCAST, self.veiled, self.seq) if self.veiled else b""
 
 
 class Unreadable(Exception):
-    """The entry of the stream is no broadcast of ours."""
+    """The stream entry is not one of our broadcasts."""
 
 
 def encoded(spoken: StreamedBroadcast) -> EncodedBroadcast:
-    """A broadcast as it came from the stream or the truth. `Unreadable` for one that somebody else wrote."""
+    """Encode a broadcast from the stream or the database. Raise `Unreadable` for an entry that is not one of ours."""
     try:
         event = orjson.loads(spoken.event)
         fields = event["data"]
@@ -57,30 +57,30 @@ def encoded(spoken: StreamedBroadcast) -> EncodedBroadcast:
     if seq != spoken.seq or not isinstance(org, str):
         raise Unreadable
     data = spoken.event
-    if b"\n" in data or b"\r" in data:  # a line's end would end the field
+    if b"\n" in data or b"\r" in data:  # a line break would end the field
         data = orjson.dumps(event)
     return EncodedBroadcast(seq, org, data, frame(BROADCAST, data, seq), veiled(data) if _for_everyone(fields) else b"")
 
 
 def _for_everyone(fields: Mapping[str, object]) -> bool:
-    """Whether the event is for everyone, like `signals.broadcast_events.for_everyone`."""
-    whole = fields.get("halt_scope") == HaltScope.WORKSPACE
-    return whole and (bool(fields.get("halt")) or fields.get("change") in (Step.RESUMED, Step.HALT_EXPIRED))
+    """True if the event is for everyone, as in `signals.broadcast_events.for_everyone`."""
+    of_workspace = fields.get("halt_scope") == HaltScope.WORKSPACE
+    return of_workspace and (bool(fields.get("halt")) or fields.get("change") in (Step.RESUMED, Step.HALT_EXPIRED))
 
 
 def frame(name: str, data: bytes, seq: int | None = None) -> bytes:
-    """One event. `seq` becomes what the client says when it comes back (`Last-Event-ID`)."""
+    """One server-sent event. The client sends `seq` back as `Last-Event-ID` when it reconnects."""
     id_line = b"" if seq is None else b"id: %d\n" % seq
     return b"%sevent: %s\ndata: %s\n\n" % (id_line, name.encode(), data)
 
 
 def retry(milliseconds: int) -> bytes:
-    """The client's pause before it comes back."""
+    """The pause before the client reconnects."""
     return b"retry: %d\n\n" % milliseconds
 
 
 def frames(viewer: Viewer, broadcasts: Iterable[EncodedBroadcast]) -> bytes:
-    """The frames of a client; of the other broadcasts it gets the numbers, so that none is missing."""
+    """The frames for a viewer. Of broadcasts hidden from it, only the numbers are sent, so that it sees no gap."""
     parts: list[bytes] = []
     hidden: list[int] = []
     for broadcast in broadcasts:
@@ -100,5 +100,5 @@ def _skipped(hidden: list[int]) -> list[bytes]:
 
 
 def skipped(first: int, last: int) -> bytes:
-    """Numbers, both included, that this client will not be sent."""
+    """The numbers `first` to `last`, both included, that this client does not receive."""
     return frame("skipped", orjson.dumps({"first": first, "last": last}), last)

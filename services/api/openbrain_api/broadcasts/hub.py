@@ -1,4 +1,4 @@
-"""Every workspace that somebody listens to, and how many listen."""
+"""The channels of all workspaces with listeners, and the limit of listeners."""
 
 import asyncio
 import time
@@ -17,11 +17,11 @@ from openbrain_api.broadcasts.channel import PAGE, Channel, Listener
 from openbrain_api.broadcasts.coalescer import Coalescer
 
 SIGNALS = 100
-"""Signals in one state at most: the strongest."""
+"""Most signals in one state; the most severe are kept."""
 
 
 class Hub:
-    """`most`: how many may listen at once. `look_s`: how soon the store is asked where the stream server is silent."""
+    """`most`: listeners at once. `look_s`: seconds until the store is read while the stream server is silent."""
 
     def __init__(self, store: Store, stream: BroadcastStream, *, most: int, look_s: float = 1.0) -> None:
         self._store = store
@@ -40,7 +40,7 @@ class Hub:
         return sum(len(channel.listeners) for channel in self._channels.values())
 
     def admit(self, listener: Listener) -> None:
-        """Count a listener from now until it ends; others may come before it joins. `TryLater` where no more may be."""
+        """Count a listener from now until it ends, even before it joins a channel. Raise `TryLater` at the limit."""
         if self._draining:
             raise TryLater("this process is about to end: listen again, another one answers")
         if sum(not admitted.ended for admitted in self._admitted) >= self._most:
@@ -49,7 +49,7 @@ class Hub:
 
     @asynccontextmanager
     async def listener(self, workspace_id: str, listener: Listener) -> AsyncIterator[Channel]:
-        """Listen while the block runs. `TryLater` where the store does not answer."""
+        """Listen while the block runs. Raise `TryLater` if the store does not answer."""
         channel = await self.channel(workspace_id)
         self._admitted.add(listener)
         channel.join(listener)
@@ -78,18 +78,18 @@ class Hub:
             return made
 
     async def present(self, viewer: Viewer) -> Present:
-        """Open signals for a new listener: read after its request, so that no acknowledged halt is missing.
-        Those who ask while an answer is read share the next."""
+        """Open signals for a new listener. They are read after its request, so that no acknowledged halt is missing.
+        Requests that arrive during a read share the next read."""
         return await self._present.call(replace(viewer, agent_id="", session_id=""), viewer.agent_id)
 
     def drain(self) -> None:
-        """Everyone who listens is ended, and nobody new begins: the process is about to end."""
+        """End all listeners and admit no more: the process is about to end."""
         self._draining = True
         for listener in list(self._admitted):
             listener.end()
 
     async def close(self) -> None:
-        """Stop parsing."""
+        """End all listeners and close all channels."""
         self.drain()
         channels, self._channels = list(self._channels.values()), {}
         for channel in channels:

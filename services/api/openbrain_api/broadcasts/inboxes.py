@@ -1,4 +1,4 @@
-"""Inboxes that somebody listens to: one query for all of them tells whose has something new."""
+"""Inboxes with listeners: one query for all of them finds those with new messages."""
 
 import asyncio
 from collections import defaultdict
@@ -20,7 +20,7 @@ Box = tuple[str, str]
 
 
 class Inboxes:
-    """Looks while anybody listens."""
+    """Polls the database while there are listeners."""
 
     def __init__(self, messages: Messages, look_s: float = LOOK_S) -> None:
         self._messages, self._look_s = messages, look_s
@@ -29,7 +29,7 @@ class Inboxes:
 
     @contextmanager
     def listens(self, box: Box, listener: Listener) -> Iterator[None]:
-        """While the block runs the listener is told when the inbox has a new number."""
+        """While the block runs, wake the listener when the last number of the inbox changes."""
         self._listeners[box].add(listener)
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look(), name="inboxes")
@@ -46,8 +46,8 @@ class Inboxes:
             try:
                 last = await self._messages.last_numbers(list(self._listeners))
             except OpenBrainError:
-                last = known  # readers learn that the database is down
-            except Exception as error:  # noqa: BLE001 - one look that fails must not end the others
+                last = known  # the readers find out that the database is down
+            except Exception as error:  # noqa: BLE001 - a failed poll must not end the loop
                 _log.error("api.inboxes_failed", error=type(error).__name__, where=error_places(error))
                 last = known
             for box, seq in last.items():
@@ -58,5 +58,5 @@ class Inboxes:
             await asyncio.sleep(self._look_s)
 
     async def close(self) -> None:
-        """Look no more."""
+        """Stop polling."""
         await cancel(self._looking)

@@ -16,7 +16,7 @@ _log = structlog.get_logger(__name__)
 
 
 class ListeningKeys:
-    """The keys of those who listen to this process, and its question which of them still open anything."""
+    """The keys of this process's listeners, and the task that checks which of them are still valid."""
 
     def __init__(self, api_keys: ApiKeys, clock: Clock, every_s: float = 1.0) -> None:
         self._api_keys = api_keys
@@ -28,7 +28,7 @@ class ListeningKeys:
 
     @contextmanager
     def listens(self, key_id: str, listener: Listener) -> Iterator[None]:
-        """While the block runs the listener is ended where its key is."""
+        """While the block runs, end the listener when its key is revoked or expires."""
         self._listeners[listener] = key_id
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
@@ -39,12 +39,12 @@ class ListeningKeys:
             self._ended.discard(listener)
 
     def require(self, listener: Listener) -> None:
-        """`Unauthorised` where its key ended while it listened."""
+        """Raise `Unauthorised` if the key ended while the listener listened."""
         if listener in self._ended:
             raise Unauthorised("this key was revoked or has expired: send a valid one")
 
     async def close(self) -> None:
-        """Ask no more."""
+        """Stop checking."""
         await cancel(self._looking)
 
     async def _look(self) -> None:
@@ -53,8 +53,8 @@ class ListeningKeys:
             try:
                 await self._end()
             except OpenBrainError:
-                continue  # while nobody can tell, every key is what it was
-            except Exception as error:  # noqa: BLE001 - told without its text; the next look may do better
+                continue  # while the database does not answer, every key keeps its state
+            except Exception as error:  # noqa: BLE001 - logged without its text; the next check may succeed
                 _log.error("api.keys_unknown", error=type(error).__name__, where=error_places(error))
 
     async def _end(self) -> None:

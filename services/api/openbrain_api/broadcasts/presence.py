@@ -1,4 +1,4 @@
-"""Listeners, saved for many at once."""
+"""Presence of listeners, written in batches."""
 
 import asyncio
 import contextlib
@@ -10,9 +10,10 @@ from openbrain.ports.store.signals import Broadcasts
 
 
 class Presence:
-    """Keeps the latest of each agent, and writes what has gathered: a fleet that comes back costs a few transactions.
+    """Keeps the latest presence of each agent and writes them in batches: a fleet that reconnects costs a few
+    transactions.
 
-    Losing some to a crash costs nothing: whoever listens says so again with the next heartbeat.
+    A crash may lose some: each listener is noted again with its next heartbeat.
     """
 
     def __init__(self, broadcasts: Broadcasts, every_s: float = 0.5) -> None:
@@ -28,7 +29,7 @@ class Presence:
             self._writing = asyncio.create_task(self._write())
 
     async def close(self) -> None:
-        """Write what is left."""
+        """Stop the task and write what is left."""
         await cancel(self._writing)
         await self.flush()
 
@@ -38,7 +39,7 @@ class Presence:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what has gathered."""
+        """Write what is waiting."""
         seen, self._seen = self._seen, {}
         if not seen:
             return

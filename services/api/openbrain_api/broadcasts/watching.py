@@ -35,7 +35,7 @@ async def following(
     heartbeat_s: float,
     note: Callable[[int], None] = lambda _: None,
 ) -> AsyncGenerator[bytes, None]:
-    """Server-sent events: items numbered above `cursor`, new ones as they come, and heartbeats in between.
+    """Yield server-sent events: the items numbered above `cursor`, new ones as they arrive, and heartbeats.
 
     `read` returns the items after a number, or none; `written` encodes them. Ends after `seconds` (None: never), or
     when `listener` has ended. `note` is called with the number reached, at the beginning and with every heartbeat.
@@ -62,14 +62,13 @@ async def following(
 
 
 def come_back() -> bytes:
-    """The pause before a client that lost its stream comes back and says how far it was: thousands lose theirs at
-    once."""
+    """The pause before a client reconnects, random because thousands may lose their streams at once."""
     return retry(random.randint(*_BACK_MS))  # noqa: S311 - spreads clients, hides nothing
 
 
 class Clock:
-    """The times at which a listener sends a heartbeat and ends. One timer a heartbeat, for one a wait is a third of
-    what a broadcast to a thousand costs."""
+    """Wakes a listener for its heartbeats and its end. One timer per heartbeat: one timer per wait would be a third of
+    the cost of a broadcast to a thousand listeners."""
 
     def __init__(self, listener: Listener, seconds: float | None, heartbeat_s: float) -> None:
         self.over = False
@@ -80,14 +79,14 @@ class Clock:
             self._timers["end"] = asyncio.get_running_loop().call_later(seconds, self._end)
 
     def beats(self) -> bool:
-        """Whether it is time for a heartbeat, which then counts as given."""
+        """True if a heartbeat is due; starts the time until the next one."""
         due, self._due = self._due, False
         if due:
             self._timers["beat"] = asyncio.get_running_loop().call_later(self._heartbeat_s, self._beat)
         return due
 
     def close(self) -> None:
-        """Nobody is told any more."""
+        """Cancel the timers."""
         for timer in self._timers.values():
             timer.cancel()
 
@@ -101,8 +100,8 @@ class Clock:
 
 
 def written(viewer: Viewer, cursor: int, news: Sequence[EncodedBroadcast]) -> bytes:
-    """Broadcasts behind `cursor` as the viewer may hear them. Those past their retention are sent as skipped: the
-    state, which came first, covers them."""
+    """Encode the broadcasts after `cursor` as the viewer may see them. Those past their retention are sent as skipped:
+    the state, which was sent first, covers them."""
     lost = news[0].seq - cursor - 1
     before = skipped(cursor + 1, cursor + lost) if lost > 0 else b""
     return before + frames(viewer, news)

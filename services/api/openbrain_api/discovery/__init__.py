@@ -1,1 +1,1 @@
-"""Searching by words, and what there is to search: the text index, checked against the truth."""
+"""Full-text search, and counts of tags and scopes: by the text index, with hits verified against the database."""

@@ -1,4 +1,4 @@
-"""Searching without the text index: the truth looks through its newest memories for the words as they stand."""
+"""Search without the text index: the database looks for the exact words in its newest memories."""
 
 import re
 from collections import Counter
@@ -12,13 +12,13 @@ from openbrain_api.discovery.cursors import Cursor
 from openbrain_api.discovery.question import FACET_VALUES, Page, Search, Shown
 
 MOST = 500
-"""Memories found; more are not counted and not paged to."""
+"""Most memories found; more are neither counted nor reachable by paging."""
 _WORD = re.compile(r"[^\W_]+")
 _WORDS = 32
 
 
 async def search(request: Search, memories: Memories) -> Page:
-    """Search like the index; phrases are compared letter by letter, typos are not forgiven."""
+    """Search like the index, but without typo tolerance; phrases match as substrings."""
     ranked = await _found(request, memories)
     hits = [hit for hit, _ in ranked]
     start = _start(hits, request.cursor.place) if request.cursor else 0
@@ -51,7 +51,7 @@ async def _found(request: Search, memories: Memories) -> list[tuple[Hit, Memory]
 
 
 def _words(query: TextQuery) -> Sequence[str]:
-    """Of phrases their words, which any spacing between them lets stand."""
+    """The words of the phrases, or of the query if it has none. Split, so that spacing makes no difference."""
     text = " ".join(query.phrases) or query.words
     return list(dict.fromkeys(_WORD.findall(text.lower())))[:_WORDS]
 
@@ -61,7 +61,7 @@ def _plain(text: str) -> str:
 
 
 def _start(hits: Sequence[Hit], place: Place) -> int:
-    """After the memory that the last page ended with; by its rank where it is gone."""
+    """The index after the last page's last memory; by its rank if the memory is gone."""
     ids = [hit.memory_id for hit in hits]
     return ids.index(place.memory_id) + 1 if place.memory_id in ids else min(place.rank, len(ids))
 

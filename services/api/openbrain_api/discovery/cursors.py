@@ -1,4 +1,4 @@
-"""Cursors of a search: opaque to callers, good for their query alone, made of what they were shown alone."""
+"""Search cursors: opaque, valid only for their own query, and made only of what the caller was shown."""
 
 import base64
 import binascii
@@ -20,7 +20,7 @@ _DIGEST = 9
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The last memory shown, by whose order, and the best score of the whole search, which others are measured by."""
+    """The source of the order, the place of the last memory shown, and the search's best score, which scales others."""
 
     source: Source
     place: Place
@@ -28,19 +28,19 @@ class Cursor:
 
 
 def query_seal(*parts: object) -> str:
-    """Tells one viewer's query from every other."""
+    """A digest that identifies one viewer's query."""
     return base64.urlsafe_b64encode(hashlib.blake2b(repr(parts).encode(), digest_size=_DIGEST).digest()).decode()
 
 
 def written(cursor: Cursor, seal: str) -> str:
-    """For the caller."""
+    """Encode a cursor for the caller."""
     place = cursor.place
     raw = orjson.dumps([seal, cursor.source, place.score, place.memory_id, place.rank, cursor.best])
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def read(text: str, seal: str) -> Cursor:
-    """`Invalid` for what is no cursor of this query."""
+    """Decode a cursor. Raise `Invalid` if it is not one of this query."""
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         sealed, source, score, memory_id, rank, best = orjson.loads(raw)
@@ -58,4 +58,4 @@ def _number(value: object) -> bool:
 
 
 def _foreign() -> Invalid:
-    return Invalid("cursor", "is no next_cursor of this query: repeat the query unchanged, or ask without it")
+    return Invalid("cursor", "is not a next_cursor of this query: repeat the query unchanged, or omit the cursor")

@@ -1,4 +1,4 @@
-"""Discovery: ask the text index, hold its hits against the truth, and where it does not answer, ask the truth."""
+"""Discovery: query the text index and verify its hits against the database; query the database if it fails."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,13 +20,13 @@ from openbrain_api.discovery.question import FACET_VALUES, Page, Search, Shown
 from openbrain_api.recall.indexes.serving import Serving
 
 MARKED_CHARS = 100_000
-"""Of the contents of a page, together, in which words are looked for to be shown."""
+"""Characters of all contents on a page, together, that are searched for words to highlight."""
 T = TypeVar("T")
 Degraded = tuple[Literal["text"], ...]
 _REFILL = 4
 _MOST_AT_ONCE = 500
 _LOOKED_AT = 10_000
-"""Hits of one request, when the index holds many that the truth no longer shows."""
+"""Most hits read for one request, when the index holds many that the database no longer shows."""
 _Kept = list[tuple[int, Hit, Memory]]
 _log = structlog.get_logger(__name__)
 
@@ -41,11 +41,11 @@ class Discovery:
         self._timeout = timeout_s
 
     async def search(self, request: Search) -> Page:
-        """`TryLater` when the truth is down, or the text index in the middle of its own pages."""
+        """Return one page. Raise `TryLater` if the database is down, or the text index fails after its first page."""
         source = request.cursor.source if request.cursor else None
         page = None if source == "truth" else await self._by_index(request)
         if page is None and source == "text":
-            raise TryLater("the text index, whose pages these are, does not answer: ask without the cursor, or later")
+            raise TryLater("the text index that made this cursor does not answer: ask without the cursor, or later")
         if page is None:
             page = await by_words.search(request, self._memories)
         return await self._highlighted(page, request) if request.highlights else page
@@ -62,14 +62,14 @@ class Discovery:
         return counted, ()
 
     async def _by_index(self, request: Search) -> Page | None:
-        """None where the index did not answer."""
+        """None if the index did not answer."""
         after = request.cursor.place if request.cursor else None
         first = await self._page(request, request.limit, after, facets=request.facets)
         if first is None:
             return None
         kept = await self._verified(request, first.hits, request.rank)
         last_page, rank, step = first, request.rank + len(first.hits), request.limit
-        # The index is behind: what it found and the truth no longer shows is made up for.
+        # If the index lags, its hits may be gone from the database: read more until the page is full.
         while len(kept) < request.limit and len(last_page.hits) == step and rank - request.rank < _LOOKED_AT:
             step = min(step * _REFILL, _MOST_AT_ONCE)
             last = last_page.hits[-1]
@@ -88,7 +88,7 @@ class Discovery:
         return await self._answered(ask)
 
     async def _verified(self, request: Search, hits: Sequence[Hit], rank: int) -> _Kept:
-        """The hits that the truth still shows, each with its rank."""
+        """The hits that the database still shows, each with its rank."""
         rows = await self._memories.rows([hit.memory_id for hit in hits])
         return [
             (number, hit, row)
@@ -102,7 +102,7 @@ class Discovery:
         try:
             async with asyncio.timeout(self._timeout):
                 return await ask(await self._name())
-        except Exception as error:  # noqa: BLE001 - whatever the index does, the truth answers
+        except Exception as error:  # noqa: BLE001 - whatever the index does, the database answers
             reason = str(error) if isinstance(error, TryLater | SetupError) else ""
             _log.warning("api.index_did_not_answer", index="text", error=type(error).__name__, reason=reason)
             return None
@@ -114,7 +114,7 @@ class Discovery:
         return generation.name
 
     async def _highlighted(self, page: Page, request: Search) -> Page:
-        """From the rows, so that an index that is behind shows nothing that is gone."""
+        """Add highlights, made from the rows, so that a lagging index shows no deleted text."""
         looked_at = shares([len(hit.memory.content) for hit in page.shown], MARKED_CHARS)
         contents = [hit.memory.content[:chars] for hit, chars in zip(page.shown, looked_at, strict=True)]
         marked = await self._text.marks(request.query, contents)
@@ -126,7 +126,7 @@ class Discovery:
 
 
 def _page(request: Search, kept: _Kept, first: Found) -> Page:
-    """Make a page whose cursor is the last memory shown: a cursor holds nothing that its reader did not see."""
+    """Make a page. Its cursor is the last memory shown, so that it reveals nothing that the reader did not see."""
     shown = kept[: request.limit]
     best = request.cursor.best if request.cursor else shown[0][1].score if shown else 1.0
     following = None

@@ -1,4 +1,4 @@
-"""Fragments of a long text around the words that were found. Pure: text is cut, never changed."""
+"""Fragments of a long text around the matched words. Text is cut, never changed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ MOST = 3
 CHARS = 200
 _BEFORE = 60
 _EDGE = 20
-"""The distance by which a cut may move to fall between words."""
+"""Characters by which a cut may move to fall between words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """`text` is the content from `start` on; `matches` are spans within it. All in code points."""
+    """`text` is the part of the content that begins at `start`; `matches` are spans within it. In code points."""
 
     text: str
     start: int
@@ -22,7 +22,7 @@ class Fragment:
 
 
 def fragments(content: str, spans: Sequence[Span]) -> list[Fragment]:
-    """The first places where something was found, in order, none overlapping."""
+    """Fragments around the first matches, in order, none overlapping."""
     cuts: list[Fragment] = []
     end = 0
     for index, (first, _) in enumerate(spans):
@@ -39,7 +39,7 @@ def fragments(content: str, spans: Sequence[Span]) -> list[Fragment]:
 
 
 def shares(lengths: Sequence[int], total: int) -> list[int]:
-    """The share of each text within `total`: the short ones whole, the long ones alike."""
+    """Divide `total` among texts: short ones get their full length, long ones equal shares of the rest."""
     given = [0] * len(lengths)
     for left, index in enumerate(sorted(range(len(lengths)), key=lengths.__getitem__)):
         given[index] = min(lengths[index], total // (len(lengths) - left))
@@ -48,7 +48,7 @@ def shares(lengths: Sequence[int], total: int) -> list[int]:
 
 
 def _between(content: str, cut: int, *, upto: int) -> int:
-    """The first place from `cut` on where no word is cut, if there is one near."""
+    """The first word boundary from `cut` on, within `_EDGE` and `upto`; else `cut`."""
     if cut == 0 or cut >= len(content):
         return cut
     for index in range(cut, min(upto, cut + _EDGE) + 1):

@@ -14,7 +14,7 @@ from openbrain_api.discovery.fragments import Fragment
 
 FACET_VALUES = 50
 PHRASES = 16
-"""Quoted phrases of a query; what is quoted beyond them is words."""
+"""Most quoted phrases in a query; further ones count as plain words."""
 _QUOTED = re.compile(
     '"([^"]*)"|\u201c([^\u201d]*)\u201d|\u201e([^\u201c\u201d]*)[\u201c\u201d]|\u00ab([^\u00bb]*)\u00bb'
 )
@@ -22,7 +22,7 @@ _QUOTED = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """One page of a search, checked."""
+    """A validated request for one page of a search."""
 
     query: TextQuery
     condition: AllOf
@@ -40,7 +40,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A memory as the truth has it, its score (1 for the best of the search) and where the words stand in it."""
+    """A memory as in the database, its score (1 for the best of the search), and its matches."""
 
     memory: Memory
     score: float
@@ -49,7 +49,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """`total` and `facets` are counts of who answered; `next` is where the following page begins."""
+    """`total` and `facets` are counts by the source that answered; `next` is the cursor of the following page."""
 
     shown: Sequence[Shown]
     total: int
@@ -59,8 +59,7 @@ class Page:
 
 
 def parsed(text: str, *, phrases: bool, fuzzy: bool) -> TextQuery:
-    """Any text is a query: of words, and of what stands between quotes as phrases; a quote without its other half is no
-    quote."""
+    """Parse any text as a query: words, and phrases between quotes. An unpaired quote is ignored."""
     if not phrases:
         return TextQuery(words=text, fuzzy=fuzzy)
     quoted: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""The handlers by resource. The router, the OpenAPI document and the visibility tests are made of their routes."""
+"""The handlers by resource. Their routes define the router, the OpenAPI document and the visibility tests."""
 
 from openbrain_api.handlers import messages, system, thoughts
 from openbrain_api.handlers.admin import access, dead_letters, indexes, lifecycle, models, operations, streams

@@ -1,4 +1,4 @@
-"""Messages: from agent to agent within a workspace, and what subscriptions found."""
+"""Messages between agents of a workspace, and the inbox, which also holds what subscriptions found."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -48,7 +48,7 @@ from openbrain_api.http.route import Call, Nothing, Route
 async def send_message(call: Call[SendBody, Nothing]) -> Response:
     """Send a message to another agent of the workspace.
 
-    It waits in that agent's inbox, also while nobody reads it.
+    It stays in that agent's inbox until it is read.
     """
     body, actor, now = call.body, _agent(call, call.body.agent_id), call.api.clock.now()
     actor.may_write_to(body.org or "")
@@ -74,9 +74,9 @@ async def send_message(call: Call[SendBody, Nothing]) -> Response:
 
 @Route("GET", "/v1/messages/inbox", permission=Permission.BRAIN_READ, response=Inbox)
 async def inbox(call: Call[Nothing, InboxQuery]) -> Response:
-    """The agent's messages and what its subscriptions found, in the order in which they came.
+    """The agent's messages and what its subscriptions found, in order of arrival.
 
-    Who keeps the last number that it has handled, and goes on behind it, gets each at least once.
+    A client that stores the number of the last item it handled, and continues after it, gets each at least once.
     """
     query, store = call.query, call.api.store.messages
     viewer = _viewer(call, query.agent_id)
@@ -90,12 +90,12 @@ async def inbox(call: Call[Nothing, InboxQuery]) -> Response:
 
 @Route("GET", "/v1/messages/stream", permission=Permission.BRAIN_READ, media=MEDIA)
 async def message_stream(call: Call[Nothing, InboxStreamQuery]) -> Response:
-    """Server-sent events: the inbox behind a number, then what comes."""
+    """Server-sent events: the inbox after a number, then new items."""
     query, api = call.query, call.api
     viewer, listener = _viewer(call, query.agent_id), Listener()
     api.hub.admit(listener)
     box = viewer.workspace_id, viewer.agent_id
-    # Before the answer begins: a database that is down is a 503.
+    # Read before the response begins, so that a database that is down is a 503.
     last = await last_number(api.store.messages, viewer)
     after = parsing.last_event_id(call.headers, query.after)
 
@@ -122,13 +122,13 @@ async def message_stream(call: Call[Nothing, InboxStreamQuery]) -> Response:
 
 @Route("GET", "/v1/messages/conversation", permission=Permission.BRAIN_READ, response=Conversation)
 async def conversation(call: Call[Nothing, ConversationQuery]) -> Response:
-    """Messages between the agent and another one, newest first."""
+    """List messages between the agent and another one, newest first."""
     return await _talk(call, call.query.agent)
 
 
 @Route("GET", "/v1/messages/conversation/{agent}", permission=Permission.BRAIN_READ, response=Conversation)
 async def conversation_with(call: Call[Nothing, TalkQuery]) -> Response:
-    """Messages with another agent, named in the path."""
+    """List messages with another agent, named in the path."""
     return await _talk(call, parsing.agent_in(call.path))
 
 

@@ -1,4 +1,4 @@
-"""Health of the process and the system, and the OpenAPI document. Open to everyone: parts are named, no content."""
+"""Health of the process and the system, and the OpenAPI document. Mostly public: parts are named, no content."""
 
 import asyncio
 
@@ -26,7 +26,7 @@ async def whoami(call: Call[Nothing, Nothing]) -> Response:
 async def health(call: Call[Nothing, Nothing]) -> Response:
     """Health of the system.
 
-    Degraded where something does not answer, down where the database does not.
+    `degraded` if any part does not answer, `down` if the database does not.
     """
     checks = call.api.checks
     failing = await checks.failing()
@@ -43,9 +43,9 @@ async def health(call: Call[Nothing, Nothing]) -> Response:
 
 @Route("GET", "/live", response=Live, statuses=(200, 503))
 async def live(call: Call[Nothing, Nothing]) -> Response:
-    """The process runs.
+    """Whether the process runs.
 
-    Every loop of this process turns.
+    True while none of its loops is stuck.
     """
     stuck = call.api.checks.stuck()
     return plain({"live": not stuck, "stuck": stuck}, status=503 if stuck else 200)
@@ -53,9 +53,9 @@ async def live(call: Call[Nothing, Nothing]) -> Response:
 
 @Route("GET", "/ready", response=Ready, statuses=(200, 503))
 async def ready(call: Call[Nothing, Nothing]) -> Response:
-    """Requests can be served.
+    """Whether requests can be served.
 
-    Without an index the API still serves, and stays ready; so it does while it takes no writes: it answers questions.
+    The API stays ready without an index, and while it refuses writes: it still answers reads.
     """
     failing = dict(await call.api.checks.failing())
     own = {part: why for part, why in failing.pop(OWN, {}).items() if part == "truth"}

@@ -1,4 +1,4 @@
-"""Thoughts: the turns of conversations, stored once each, found again by meaning, order and metadata."""
+"""Thoughts: turns of conversations, each stored once, found again by meaning, order and metadata."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -63,9 +63,9 @@ SOURCES = 100
     stores=True,
 )
 async def add_thought(call: Call[ThoughtBody, Nothing]) -> Response:
-    """Store one thought, letter by letter.
+    """Store one thought verbatim.
 
-    A turn that was stored before is the answer.
+    If the turn was already stored, that one is returned.
     """
     writes = thought_writes(call, call.body, parsing.idempotency_key(call.headers))
     outcomes = await _stored(call, writes)
@@ -90,7 +90,7 @@ async def add_thought(call: Call[ThoughtBody, Nothing]) -> Response:
     stores=True,
 )
 async def add_thoughts(call: Call[ThoughtBatchBody, Nothing]) -> Response:
-    """Store up to 500 thoughts in order, each on its own."""
+    """Store up to 500 thoughts in order; each succeeds or fails on its own."""
     key = parsing.idempotency_key(call.headers)
     prepared, last = [], 0
     for number, given in enumerate(call.body.thoughts):
@@ -112,7 +112,7 @@ async def add_thoughts(call: Call[ThoughtBatchBody, Nothing]) -> Response:
 
 @Route("POST", "/v1/search", permission=Permission.BRAIN_READ, response=ThoughtList)
 async def search_thoughts(call: Call[ThoughtSearchBody, Nothing]) -> Response:
-    """The thoughts nearest to a question."""
+    """Find the thoughts nearest to a question."""
     body, actor = call.body, call.actor.speaking_as(call.body.agent_id)
     question = Question(
         query=body.query,
@@ -136,19 +136,19 @@ async def search_thoughts(call: Call[ThoughtSearchBody, Nothing]) -> Response:
 
 @Route("GET", "/v1/thoughts/recent", permission=Permission.BRAIN_READ, response=ThoughtList)
 async def recent_thoughts(call: Call[Nothing, ThoughtsQuery]) -> Response:
-    """The newest thoughts."""
+    """List the newest thoughts."""
     return await _listed(call)
 
 
 @Route("GET", "/v1/thoughts", permission=Permission.BRAIN_READ, response=ThoughtList)
 async def list_thoughts(call: Call[Nothing, ThoughtsQuery]) -> Response:
-    """Thoughts by source and metadata, newest first."""
+    """List thoughts by source and metadata, newest first."""
     return await _listed(call)
 
 
 @Route("GET", "/v1/thoughts/{id}", permission=Permission.BRAIN_READ, response=ThoughtAnswer, problems=(404,))
 async def get_thought(call: Call[Nothing, ThoughtQuery]) -> Response:
-    """One thought, whole where it is kept in parts."""
+    """One thought; one that is stored in parts is joined."""
     parts = await _parts(call, await call.viewer(call.query.session_id))
     return plain(thought(parts[0], "".join(part.content for part in parts)))
 
@@ -167,7 +167,7 @@ async def update_thought(call: Call[ThoughtPatchBody, ThoughtQuery]) -> Response
     session_id = call.query.session_id or ""
     parts = await _parts(call, call.actor.viewer(session_id))
     if len(parts) > 1:
-        raise Invalid("id", f"is a turn that is kept in {len(parts)} parts: delete it, and store it anew")
+        raise Invalid("id", f"is a turn that is stored in {len(parts)} parts: delete it, and store it again")
     edit = prepare_edit(
         parts[0].id,
         Change(content=call.body.content, metadata=call.body.metadata),
@@ -192,7 +192,7 @@ async def update_thought(call: Call[ThoughtPatchBody, ThoughtQuery]) -> Response
     stores=True,
 )
 async def end_thought(call: Call[Nothing, EndThoughtQuery]) -> Response:
-    """Delete one thought, all parts of it; its history stays, unless it is erased."""
+    """Delete one thought with all its parts; its history stays unless it is erased."""
     viewer, origin = call.actor.viewer(call.query.session_id or ""), call.origin()
     parts, writes = await _parts(call, viewer), call.api.store.writes
     for part in parts:
@@ -216,7 +216,7 @@ async def end_thought(call: Call[Nothing, EndThoughtQuery]) -> Response:
     cost=10,
 )
 async def end_thoughts(call: Call[Nothing, EndThoughtsQuery]) -> Response:
-    """Delete all thoughts of a source, or with these members in their metadata."""
+    """Delete all thoughts of a source, or with given metadata."""
     query, now = call.query, call.api.clock.now()
     viewer = call.actor.viewer(session_of(query.session_id, query.metadata))
     kept = stored_criteria.kept(viewer, thought_criteria(query.source, query.metadata, query.metadata_id))

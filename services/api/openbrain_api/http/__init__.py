@@ -1,1 +1,1 @@
-"""HTTP: requests read and checked once, answers and refusals written; nothing here knows what a route is about."""
+"""HTTP: read and validate requests, write responses and errors. Independent of what the routes do."""

@@ -1,4 +1,4 @@
-"""Authentication of requests, and the limit of wrong keys an address may send."""
+"""Authentication of requests, and the limit of wrong keys per address."""
 
 import hmac
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -17,15 +17,15 @@ from openbrain_api.http.rate_limit import Fields, set_rate_limit
 
 _UNKNOWN = "unknown"
 _NETWORK_BITS = 64
-"""Of an IPv6 address: what one subscriber is given at least."""
+"""Prefix of an IPv6 address that counts as one source: a subscriber gets at least a /64."""
 _ADDRESSES = 1000
 _MINUTE = 60 * MICROSECONDS
 _log = structlog.get_logger(__name__)
 
 
 class Authenticator:
-    """Looks at keys. Each wrong one takes a token of its address's bucket, and where that is empty only keys that were
-    good when this process last saw them are looked at: a caller at the same address goes on."""
+    """Checks keys. Each wrong key takes a token from its address's bucket. While the bucket is empty, only keys that
+    this process knows as valid are accepted, so that other callers at the same address still get through."""
 
     def __init__(self, keyring: Keyring, rates: Rates, clock: Clock, settings: Server) -> None:
         self._keyring, self._rates, self._clock = keyring, rates, clock
@@ -35,11 +35,11 @@ class Authenticator:
         self._metrics_open = settings.metrics_open
         self._metrics_token = f"Bearer {settings.metrics_token}".encode() if settings.metrics_token else b""
         self._logged: Lru[str, int] = Lru(_ADDRESSES)
-        """The time of the last log line about an address (microseconds)."""
+        """Time of the last log line by address, in microseconds."""
 
     async def actor(self, authorization: str, client: tuple[str, int] | None, headers: Fields) -> Actor:
-        """The holder of the header's key. `Unauthorised`; `WrongKeys` where too many came from there, with the
-        X-RateLimit headers."""
+        """Return the holder of the header's key. Raise `Unauthorised`, or `WrongKeys` if the address sent too many,
+        with the X-RateLimit headers set."""
         if not self._rate.per_minute or not authorization:
             return await self._keyring.actor(authorization)
         holder = f"wrong-keys.{source(client)}"
@@ -56,7 +56,7 @@ class Authenticator:
             raise
 
     async def operator(self, authorization: str, client: tuple[str, int] | None, headers: Fields) -> None:
-        """Returns for who may see how the system is: by the token of the settings, or by an operators' key."""
+        """Admit callers that may see the system's state: by the metrics token, or by an operators' key. Else raise."""
         if self._metrics_open or (
             self._metrics_token and hmac.compare_digest(authorization.encode(), self._metrics_token)
         ):
@@ -67,7 +67,7 @@ class Authenticator:
             raise Forbidden(f"this is for the metrics token of the settings, or an admin key of {OPERATORS}")
 
     async def visitor(self, client: tuple[str, int] | None, headers: Fields) -> None:
-        """Count a request that needs no key. `VisitsLimited` where too many came from that address."""
+        """Count a request that needs no key. Raise `VisitsLimited` if its address sent too many."""
         if not self._visits.per_minute:
             return
         taken = await self._rates.take(f"visits.{source(client)}", self._visits, 1)
@@ -85,7 +85,7 @@ class Authenticator:
 
 
 def source(client: tuple[str, int] | None) -> str:
-    """The source that rates count by: a connection's address, or the network of an IPv6 address."""
+    """The name by which rates are counted: the address of a connection, or the network of an IPv6 address."""
     try:
         address = ip_address(client[0].partition("%")[0]) if client else None
     except ValueError:

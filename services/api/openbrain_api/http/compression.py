@@ -1,4 +1,4 @@
-"""gzip, both ways: bodies come packed, answers go packed where the client says that it can take them."""
+"""gzip, both ways: compressed request bodies, and compressed responses for clients that accept them."""
 
 import asyncio
 import hashlib
@@ -9,34 +9,34 @@ from dataclasses import dataclass
 from openbrain_api.http.response import Refused
 
 PART_BYTES = 256 * 1024
-"""Most bytes of one step of unpacking: a small body may hold a very large one."""
+"""Most bytes per decompression step: a small body may expand to a very large one."""
 _GZIP = 16 + zlib.MAX_WBITS
 _LEVEL = 5
 _LONG = 128 * 1024
-"""From here on packing takes long enough to be another thread's work."""
+"""Bodies of this size or more are compressed in another thread."""
 
 
 def is_compressed(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether the body is gzip; `Refused` for any other packing."""
+    """True if the body is gzip. Raise `Refused` for any other encoding."""
     packing = headers.get(b"content-encoding", b"identity").decode("latin-1").strip().lower()
     if packing not in ("identity", "gzip", "x-gzip", ""):
         raise Refused(
             415,
             "unsupported_media_type",
-            "send the body as it is, or packed with `Content-Encoding: gzip`",
+            "send the body uncompressed, or compressed with `Content-Encoding: gzip`",
             headers={"accept-encoding": "gzip"},
         )
     return packing.endswith("gzip")
 
 
 async def decompressed(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """The body in parts of at most `PART_BYTES`. `Refused` for what is no gzip, or not all of it."""
+    """Yield the body in parts of at most `PART_BYTES`. Raise `Refused` if it is not gzip, or incomplete."""
     packed = zlib.decompressobj(_GZIP)
     fed = False
     async for part in parts:
         rest = part
         while rest:
-            if packed.eof:  # files of several members are one file
+            if packed.eof:  # a gzip file may have several members
                 packed = zlib.decompressobj(_GZIP)
             try:
                 plain = packed.decompress(rest, PART_BYTES)
@@ -46,17 +46,17 @@ async def decompressed(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, Non
             rest = packed.unconsumed_tail or packed.unused_data
             yield plain
             if len(plain) == PART_BYTES:
-                await asyncio.sleep(0)  # others have requests too
+                await asyncio.sleep(0)  # let other requests run
     if fed and not packed.eof:
         raise _no_gzip()
 
 
 def _no_gzip() -> Refused:
-    return Refused(400, "invalid_gzip", "the body is not valid gzip: send it again whole")
+    return Refused(400, "invalid_gzip", "the body is not valid or complete gzip: send it again")
 
 
 async def gzipped(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """A compressed body, made in another thread."""
+    """Yield the body compressed; the work runs in another thread."""
     packer = zlib.compressobj(6, wbits=_GZIP)
     async for part in parts:
         if packed := await asyncio.to_thread(packer.compress, part):
@@ -65,7 +65,7 @@ async def gzipped(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
 
 
 async def gzip_whole(body: bytes) -> bytes:
-    """One body, packed."""
+    """Compress one body, in another thread if it is long."""
     if len(body) < _LONG:
         return zlib.compress(body, _LEVEL, _GZIP)
     return await asyncio.to_thread(zlib.compress, body, _LEVEL, _GZIP)
@@ -73,7 +73,7 @@ async def gzip_whole(body: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class CachedBody:
-    """A body that is the same for everybody: plain, packed, and the entity tag of the plain one."""
+    """A body that is the same for all clients: plain, compressed, and the entity tag of the plain one."""
 
     plain: bytes
     packed: bytes
@@ -81,18 +81,18 @@ class CachedBody:
 
     @classmethod
     def of(cls, plain: bytes) -> "CachedBody":
-        """Packed once."""
+        """Compress a body once and make its entity tag."""
         tag = hashlib.sha256(plain).hexdigest()[:32]
         return cls(plain, zlib.compress(plain, zlib.Z_BEST_COMPRESSION, _GZIP), f'"{tag}"')
 
 
 def compressed_tag(entity_tag: str) -> str:
-    """Of the same body, packed: other bytes have another strong tag (RFC 9110, 8.8.3.3)."""
+    """The entity tag of the compressed body: other bytes need another strong tag (RFC 9110, 8.8.3.3)."""
     return f'{entity_tag[:-1]}-gzip"'
 
 
 def accepts_gzip(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether the client says that it unpacks gzip."""
+    """True if the client accepts gzip."""
     for coding in headers.get(b"accept-encoding", b"").decode("latin-1").lower().split(","):
         name, _, quality = coding.replace(" ", "").partition(";q=")
         if name in ("gzip", "x-gzip"):

@@ -1,4 +1,4 @@
-"""A path of the table as an ASGI application: who, how often, what, the handler, the answer."""
+"""One path as an ASGI application: authenticate, rate-limit, parse, call the handler, write the response."""
 
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -34,7 +34,7 @@ NOBODY = Actor(key_id="", name="", workspace_id="", agent_id="", permissions=fro
 
 
 class Endpoint:
-    """All methods of one path, and HEAD where there is GET."""
+    """All methods of one path; HEAD if there is GET."""
 
     def __init__(self, path: str, routes: Sequence[Route], api: Api) -> None:
         self._path = path
@@ -42,7 +42,7 @@ class Endpoint:
         self._allowed = ", ".join(sorted({*self._routes, "OPTIONS"} | ({"HEAD"} if "GET" in self._routes else set())))
         self._api = api
         for route in routes:
-            route.body.model_rebuild()  # validators are built now, not by the first request
+            route.body.model_rebuild()  # build the validators now, not in the first request
             route.query.model_rebuild()
         self._seconds = {method: metrics.API_SECONDS.labels(method, path) for method in self._routes}
         self._names = {method: f"{method} {path}" for method in self._routes}
@@ -67,13 +67,13 @@ class Endpoint:
                     response = await self._respond(route, scope, headers, receive, extra_headers)
             except parsing.Gone:
                 return
-            except Exception as error:  # noqa: BLE001 - every failure gets its answer
+            except Exception as error:  # noqa: BLE001 - every failure gets a response
                 response = problem_from(error, Stored.NO if route.changes else None)
             if response.stream is not None:
                 await write_stream(response, receive, send, head=head, extra_headers=extra_headers)
             else:
                 await write(await self._compressed(response, headers), send, head=head, extra_headers=extra_headers)
-        if response.on_disconnect is None:  # how long somebody listened is no latency
+        if response.on_disconnect is None:  # listening time is not latency
             self._seconds[method].observe(time.perf_counter() - started)
         self._count(method, response.status)
 
@@ -122,18 +122,18 @@ class Endpoint:
             return await route.handler(call)
         except parsing.Gone:
             raise
-        except Exception as error:  # noqa: BLE001 - it may have come after a commit
+        except Exception as error:  # noqa: BLE001 - it may have failed after a commit
             return problem_from(error, _stored(route))
 
     async def _compressed(self, response: Response, headers: parsing.Headers) -> Response:
-        """The response, compressed where it is long and the client accepts that."""
+        """The response, compressed if it is long and the client accepts that."""
         least, tag = self._api.settings.server.tuning.gzip_bytes, response.headers.get("etag")
         if not least or "content-encoding" in response.headers:
             return response
         short = len(response.body) < least
         if short and tag is None:
             return response
-        # What has a tag is kept by clients, also the answer that it is as it was: then it may be short, or packed.
+        # Clients cache a response with an entity tag, so it has `vary` even if it is short or a 304.
         headers_out = {**response.headers, "vary": "accept-encoding"}
         if short or not accepts_gzip(headers):
             return replace(response, headers=headers_out)
@@ -157,7 +157,7 @@ def _stream(route: Route, headers: parsing.Headers, receive: Receive) -> AsyncIt
 
 
 def _stored(route: Route) -> Stored | None:
-    """Whether a write whose handler failed may have been stored."""
+    """The outcome to report for a write whose handler failed. None for a route that writes nothing."""
     if not route.changes:
         return None
     return Stored.ASK_AGAIN if route.keyed else Stored.LOOK
@@ -174,8 +174,7 @@ def _other_method(method: str, allowed: str) -> Response:
 
 
 async def admit(api: Api, authorization: str, client: tuple[str, int] | None) -> Actor:
-    """The holder of a key, after a request was taken from its bucket, as a route does: for what asks the API in its
-    process."""
+    """Authenticate and rate-limit a caller as a route does. For code in the same process, such as the MCP server."""
     try:
         actor = await api.authenticator.actor(authorization, client, [])
         await api.rate_limiter.admit(actor, 1, [])
@@ -188,7 +187,7 @@ async def admit(api: Api, authorization: str, client: tuple[str, int] | None) ->
 
 
 async def not_found(scope: Scope, _receive: Receive, send: Send) -> None:
-    """The response of every other path."""
+    """Answer requests to unknown paths."""
     extra_headers = [(b"x-request-id", parsing.request_id(parsing.headers_of(scope["headers"])))]
     problem = problem_from(Refused(404, "not_found", "there is nothing here: see /openapi.json for the routes"))
     await write(problem, send, head=scope["method"] == "HEAD", extra_headers=extra_headers)
@@ -197,7 +196,7 @@ async def not_found(scope: Scope, _receive: Receive, send: Send) -> None:
 async def write(
     response: Response, send: Send, *, head: bool = False, extra_headers: Sequence[tuple[bytes, bytes]] = ()
 ) -> None:
-    """A response on the wire. `head`: without its body. `extra_headers`: headers of every answer."""
+    """Send a response. `head`: without its body. `extra_headers`: headers that every response has."""
     headers = header_fields(response, extra_headers)
     if response.status not in _BARE:
         headers.append((b"content-type", response.media_type.encode()))

@@ -1,4 +1,4 @@
-"""Bodies of the original's routes that are forms, whole or in parts with files."""
+"""Form bodies of the original's routes: URL-encoded, or multipart with files."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ FIELDS = 50
 
 @dataclass(frozen=True, slots=True)
 class FormFile:
-    """One file; `name` is what the client calls it, to be trusted with nothing."""
+    """One file. `name` comes from the client: never trust it."""
 
     name: str
     data: bytes
@@ -28,21 +28,21 @@ class FormFile:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Fields, of several of one name the last; files in their order."""
+    """Fields (the last one of each name) and files in their order."""
 
     fields: dict[str, str]
     files: tuple[FormFile, ...]
 
 
 def form_body(headers: Headers, receive: Receive, limit: int) -> AsyncIterator[bytes]:
-    """The body in parts, at most `limit` bytes decompressed. `Refused` at once for what is no form."""
+    """The body in parts, at most `limit` bytes decompressed. Raise `Refused` at once if it is not a form."""
     if media_type(headers) not in {URLENCODED, MULTIPART}:
         raise Refused(415, "unsupported_media_type", f"send a form: {MULTIPART} or {URLENCODED}")
     return at_most(limit, unpacked(headers, receive))
 
 
 async def read_form(headers: Headers, body: AsyncIterator[bytes], limit: int) -> Form:
-    """The form whole."""
+    """Read the whole form."""
     raw = FormHeaders(raw=[(name, value) for name, value in headers.items()])
     fields: dict[str, str] = {}
     files: list[FormFile] = []
@@ -59,9 +59,9 @@ async def read_form(headers: Headers, body: AsyncIterator[bytes], limit: int) ->
                 fields[name] = value
         await form.close()
     except MultiPartException as error:
-        raise Invalid("body", f"is no form that can be read: {error.message}") from None
+        raise Invalid("body", f"is not a readable form: {error.message}") from None
     except (UnicodeDecodeError, KeyError, ValueError):
-        raise Invalid("body", "is no form that can be read: send UTF-8 and a boundary") from None
+        raise Invalid("body", "is not a readable form: send UTF-8 and a boundary") from None
     return Form(fields, tuple(files))
 
 

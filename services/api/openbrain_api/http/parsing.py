@@ -1,4 +1,4 @@
-"""A request's parts, each checked once: body, query, headers."""
+"""Parse and validate a request's body, query and headers."""
 
 import os
 import re
@@ -45,15 +45,15 @@ _ONCE = (
     b"x-idempotency-key",
     b"x-openbrain-agent",
 )
-"""Headers of which two would be a question of who reads first."""
+"""Headers that may occur only once: with two, different readers could pick different values."""
 
 
 class Gone(Exception):
-    """The client went away before its request was whole."""
+    """The client disconnected before its request was complete."""
 
 
 def headers_of(raw: Sequence[tuple[bytes, bytes]]) -> Headers:
-    """By name; what comes several times is one list, as RFC 9110 says."""
+    """Headers by name. A repeated header becomes one comma-separated list (RFC 9110)."""
     headers = dict(raw)
     if len(headers) == len(raw):
         return headers
@@ -64,7 +64,7 @@ def headers_of(raw: Sequence[tuple[bytes, bytes]]) -> Headers:
 
 
 def once_each(raw: Sequence[tuple[bytes, bytes]]) -> None:
-    """`Refused` where one stands twice that may stand once."""
+    """Raise `Refused` if a header of `_ONCE` is repeated."""
     if len({name for name, _ in raw}) < len(raw):
         names = [name for name, _ in raw]
         for name in _ONCE:
@@ -73,7 +73,7 @@ def once_each(raw: Sequence[tuple[bytes, bytes]]) -> None:
 
 
 async def received(receive: Receive) -> AsyncGenerator[bytes, None]:
-    """The body as it comes."""
+    """Yield the body as it arrives."""
     more = True
     while more:
         message = await receive()
@@ -85,18 +85,18 @@ async def received(receive: Receive) -> AsyncGenerator[bytes, None]:
 
 
 def unpacked(headers: Headers, receive: Receive) -> AsyncGenerator[bytes, None]:
-    """The body as it comes, decompressed where it is packed. `Refused` at once for another packing."""
+    """The body as it arrives, decompressed if it is gzip. Raise `Refused` at once for another encoding."""
     return decompressed(received(receive)) if is_compressed(headers) else received(receive)
 
 
 def media_type(headers: Headers, usual: str = "") -> str:
-    """The type of the body without its parameters; `usual` where the request does not say it."""
+    """The media type of the body without parameters; `usual` if the request has none."""
     given = headers.get(b"content-type", usual.encode()).decode("latin-1")
     return given.partition(";")[0].strip().lower()
 
 
 async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
-    """The whole body, decompressed; refused as soon as it is known to be above `limit` bytes, or not to be JSON."""
+    """Return the whole body, decompressed. Raise `Refused` as soon as it exceeds `limit` bytes, or if it isn't JSON."""
     declared = headers.get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > limit:
         raise _too_large(limit)
@@ -111,7 +111,7 @@ async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
 
 
 async def at_most(limit: int, parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """The parts; `Refused` once they are more than `limit` bytes together."""
+    """Yield the parts. Raise `Refused` once they exceed `limit` bytes together."""
     size = 0
     async for part in parts:
         size += len(part)
@@ -134,7 +134,7 @@ def _is_json(content_type: bytes) -> bool:
 
 
 def parse_body(model: type[M], raw: bytes) -> M:
-    """One parse. `Refused` for what is no JSON, `Invalid` with the field for what is no `model`."""
+    """Parse JSON as `model`. Raise `Refused` if it is not JSON, `Invalid` with the field if it does not validate."""
     try:
         return model.model_validate_json(raw or b"{}")
     except ValidationError as error:
@@ -146,7 +146,7 @@ def parse_body(model: type[M], raw: bytes) -> M:
 
 
 def parse_item(model: type[M], given: object) -> M:
-    """One item of a list whose items are judged one by one. `Invalid` with the field for what is no `model`."""
+    """Validate one item of a list whose items fail one by one. Raise `Invalid` with the field."""
     try:
         return model.model_validate(given)
     except ValidationError as error:
@@ -154,8 +154,8 @@ def parse_item(model: type[M], given: object) -> M:
 
 
 def parse_query(model: type[Q], raw: bytes) -> Q:
-    """The query string; names in `many` may come several times (also as `name[]`), those in `lenient` stand for nothing
-    where they are empty. `Invalid` for whatever else the document does not let through."""
+    """Parse the query string. Names in `many` may be repeated (also as `name[]`); those in `lenient` are ignored if
+    empty. Raise `Invalid` for everything else that the model does not allow."""
     try:
         pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_QUERY_FIELDS)
     except ValueError:
@@ -169,7 +169,7 @@ def parse_query(model: type[Q], raw: bytes) -> Q:
             members = values.setdefault(member["object"], {})
             key = member["dotted"] if member["member"] is None else member["member"]
             if not isinstance(members, dict) or key in members:
-                raise Invalid(member["object"], "must be given once a member")
+                raise Invalid(member["object"], "must have each member once")
             members[key] = value
         elif plain in model.many:
             values.setdefault(plain, []).append(value)
@@ -181,7 +181,7 @@ def parse_query(model: type[Q], raw: bytes) -> Q:
 
 
 def wait_seconds(headers: Headers) -> int | None:
-    """`Prefer: wait=N`, capped; None where it was not asked. What can't be read is passed over, as RFC 7240 says."""
+    """The seconds of `Prefer: wait=N`, capped; None without it. Unreadable values are ignored (RFC 7240)."""
     preferred = headers.get(b"prefer")
     if preferred is None:
         return None
@@ -190,32 +190,32 @@ def wait_seconds(headers: Headers) -> int | None:
 
 
 def at_once(headers: Headers) -> bool:
-    """`Prefer: respond-async`."""
+    """True if the request has `Prefer: respond-async`."""
     return _AT_ONCE.search(headers.get(b"prefer", b"").decode("latin-1")) is not None
 
 
 def idempotency_key(headers: Headers) -> str:
-    """The header, '' without it."""
+    """The `Idempotency-Key` header; '' without it."""
     given = headers.get(b"idempotency-key")
     return "" if given is None else _checked(_IDEMPOTENCY_KEY, "Idempotency-Key", given.decode("latin-1"))
 
 
 def named_agent(headers: Headers) -> str:
-    """The agent that the request names in `X-OpenBrain-Agent` (percent-encoded UTF-8), '' without it."""
+    """The agent named in `X-OpenBrain-Agent` (percent-encoded UTF-8); '' without it."""
     given = headers.get(b"x-openbrain-agent")
     return "" if given is None else _checked(_AGENT, "X-OpenBrain-Agent", unquote(given.decode("latin-1")))
 
 
 def request_id(headers: Headers) -> bytes:
-    """The caller's `X-Request-Id` where it is 1 to 128 printable ASCII characters without spaces, else a new one."""
+    """The caller's `X-Request-Id` if it is 1 to 128 printable ASCII characters without spaces, else a new one."""
     given = headers.get(b"x-request-id", b"")
     return given if _REQUEST_ID.fullmatch(given) else os.urandom(16).hex().encode()
 
 
 def expected_versions(headers: Headers) -> frozenset[str] | None:
-    """The editions in `If-Match`: what stands before the point of each entity tag. None without the header and for *.
+    """The editions in `If-Match`: the part of each entity tag before the point. None without the header, or for *.
 
-    `Invalid` for a header that holds no entity tag."""
+    Raise `Invalid` if the header holds no entity tag."""
     given = headers.get(b"if-match")
     if given is None or given.strip() == b"*":
         return None
@@ -226,8 +226,8 @@ def expected_versions(headers: Headers) -> frozenset[str] | None:
 
 
 def matching_tag(headers: Headers, entity_tag: str) -> str | None:
-    """The tag that the client has already, by `If-None-Match`: the tag of the plain body, or where it takes it of the
-    packed one."""
+    """The current entity tag that `If-None-Match` names, of the plain body or, if the client accepts gzip, of the
+    compressed one. None if it names neither."""
     given = headers.get(b"if-none-match")
     if given is None:
         return None
@@ -239,13 +239,13 @@ def matching_tag(headers: Headers, entity_tag: str) -> str | None:
 
 
 def unless_held(headers: Headers, response: Response) -> Response:
-    """The response, which has an entity tag; 304 where the client holds it."""
+    """Return the response (which has an entity tag), or a 304 if the client already holds it."""
     known = matching_tag(headers, response.headers["etag"])
     return response if known is None else Response(304, b"", "", {**response.headers, "etag": known})
 
 
 def traceparent(headers: Headers) -> str | None:
-    """The W3C trace context, where there is a valid one."""
+    """The W3C trace context, if it is valid."""
     given = headers.get(b"traceparent")
     if given is None:
         return None
@@ -261,12 +261,12 @@ def _checked(adapter: TypeAdapter[str], name: str, value: str) -> str:
 
 
 def agent_in(path: Mapping[str, str]) -> str:
-    """The agent in the path; `Invalid` for what can't be an agent's name."""
+    """The agent in the path. Raise `Invalid` if it can't be an agent's name."""
     return _checked(_AGENT, "agent", path["agent"])
 
 
 def session_in(path: Mapping[str, str]) -> str:
-    """The session in the path; one that can't be any session's is not found, like one that is nobody's."""
+    """The session id in the path. A malformed one raises `NotFound`, like an unknown one."""
     try:
         return _checked(_SESSION, "id", path["id"])
     except Invalid:
@@ -274,7 +274,7 @@ def session_in(path: Mapping[str, str]) -> str:
 
 
 def id_in(path: Mapping[str, str], kind: str) -> str:
-    """The id in the path; one that can't be any `kind`'s is not found, like one that is nobody's."""
+    """The id in the path. A malformed one raises `NotFound`, like an unknown one."""
     given = path["id"].lower()
     if not is_uuid(given):
         raise NotFound(f"no {kind} with this id")
@@ -282,19 +282,19 @@ def id_in(path: Mapping[str, str], kind: str) -> str:
 
 
 def found(row: T | None, kind: str) -> T:
-    """The row that an id in the path names; `NotFound` is the same for one of another and for one that never was."""
+    """Return the row of an id in the path. Raise `NotFound` if None, the same for an invisible row as for no row."""
     if row is None:
         raise NotFound(f"no {kind} with this id")
     return row
 
 
 def next_cursor(rows: Sequence[tuple[int, str]], limit: int) -> str | None:
-    """The cursor behind a page of rows with these times and ids; None where it is not full."""
+    """The cursor after a page of rows with these times and ids; None if the page is not full."""
     return f"{rows[-1][0]}.{rows[-1][1]}" if len(rows) == limit else None
 
 
 def position(cursor: str | None) -> tuple[int, str] | None:
-    """The created_at and id in a cursor that its pattern has let through."""
+    """The time and id in a cursor whose pattern was already checked."""
     if cursor is None:
         return None
     at, _, last = cursor.partition(".")
@@ -302,7 +302,8 @@ def position(cursor: str | None) -> tuple[int, str] | None:
 
 
 def last_event_id(headers: Headers, after: int | None) -> int | None:
-    """Of a stream: browsers say it in the header when they come back, whatever stands in the address."""
+    """The number after which a stream continues. Browsers send it in the header when they reconnect; it wins over
+    `after` of the URL."""
     given = headers.get(b"last-event-id", b"").decode("latin-1").strip()
     if not given:
         return after

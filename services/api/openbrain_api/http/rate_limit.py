@@ -1,4 +1,4 @@
-"""Rates of requests by key, and their headers."""
+"""Rate limits by key, and their headers."""
 
 import math
 
@@ -22,7 +22,7 @@ class RateLimiter:
         self._burst = settings.tuning.rate_burst
 
     async def admit(self, actor: Actor, cost: int, headers: Fields) -> None:
-        """Set the X-RateLimit headers; `RateLimited` where the bucket holds too little."""
+        """Take the cost and set the X-RateLimit headers. Raise `RateLimited` if the bucket holds too little."""
         per_minute = self._default if actor.rate_limit is None else actor.rate_limit
         if not per_minute:
             return

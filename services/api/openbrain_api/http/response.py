@@ -1,4 +1,4 @@
-"""Responses: their JSON, their headers, and the problems that errors become."""
+"""Responses: JSON, headers, and errors as problem documents."""
 
 import enum
 import math
@@ -42,12 +42,12 @@ _STATUSES: Mapping[type[Exception], int] = {
     RateLimited: 429,
     TryLater: 503,
 }
-"""The first that an error is an instance of counts."""
+"""Status by error class; the first class that matches counts."""
 _log = structlog.get_logger(__name__)
 
 
 class Refused(NeverRetry):
-    """A request that is refused before a handler sees it: the errors of HTTP itself."""
+    """A request that is refused before it reaches a handler: errors of HTTP itself."""
 
     def __init__(self, status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -58,39 +58,40 @@ class Refused(NeverRetry):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A status, finished bytes and their type."""
+    """A status, an encoded body, its media type, headers, and optionally a stream of further parts."""
 
     status: int
     body: bytes
     media_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     stream: AsyncIterator[bytes] | None = None
-    """The parts behind `body`, written as they come; where it fails, the answer ends without its end."""
+    """The body in parts, sent as they come instead of `body`. If it fails, the response ends without its last chunk."""
     on_disconnect: Callable[[], None] | None = None
-    """Of an answer that may stay silent for long: called when nobody reads it any more."""
+    """Called when the client disconnects, for a response that may be silent for long."""
 
 
 Content = BaseModel | Mapping[str, object]
-"""A handler's response: a model of the contract, or its members where building the model costs too much."""
+"""A handler's content: a model of the contract, or its members if building the model costs too much."""
 
 
 def respond(
     content: Content, data: Content | None = None, *, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The content at the top level, and in the envelope `data` that older clients read, where `data` may say less."""
-    whole = to_json(content)
-    envelope = whole if data is None else to_json(data)
-    members = b"" if whole == b"{}" else whole[1:-1] + b","
+    """Respond with the content at the top level, and again in the envelope `data` for older clients. `data` replaces
+    what the envelope holds."""
+    encoded = to_json(content)
+    envelope = encoded if data is None else to_json(data)
+    members = b"" if encoded == b"{}" else encoded[1:-1] + b","
     return Response(status, b'{%s"data":%s}' % (members, envelope), headers=headers or {})
 
 
 def respond_page(page: BaseModel) -> Response:
-    """A page of a list; `data` does not tell where it goes on."""
+    """Respond with a page of a list; its envelope `data` has no cursor."""
     return respond(page, page.model_dump(exclude_unset=True, exclude={"next_cursor", "next_after"}))
 
 
 def plain(content: Content, *, status: int = 200) -> Response:
-    """Without the envelope."""
+    """Respond without the envelope."""
     return Response(status, to_json(content))
 
 
@@ -109,15 +110,15 @@ def _encoded(value: object) -> object:
 
 
 def header_fields(response: Response, extra_headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Headers of an answer and of every answer. Nothing on the way keeps one that does not say so: it may hold secrets,
-    memories, or who may what."""
+    """The headers to send. A response without its own `cache-control` gets `no-store`: it may hold secrets, memories or
+    permissions."""
     own = [(name.encode(), value.encode()) for name, value in response.headers.items()]
     kept = [] if "cache-control" in response.headers else [(b"cache-control", b"no-store")]
     return [*extra_headers, *own, *kept]
 
 
 def problem_fields(error: Exception) -> dict[str, object]:
-    """`error`, `message`, and `field` or `head` where there is one. What is not ours to tell is not told."""
+    """The members `error`, `message`, and those of the error's class. Unexpected errors get a general message."""
     if not isinstance(error, OpenBrainError):
         return {"error": "service_error", "message": "something went wrong here: it was logged, try again later"}
     fields: dict[str, object] = {"error": error.code, "message": str(error)}
@@ -134,15 +135,15 @@ def problem_fields(error: Exception) -> dict[str, object]:
 
 
 class Stored(enum.Enum):
-    """The outcome of a write that a 5xx reports: the member `stored` and the addition to the message."""
+    """Outcome of a write that failed with a 5xx: the value of the member `stored`, and words added to the message."""
 
     NO = "no", "nothing was stored"
     ASK_AGAIN = "unknown", "it may have been stored: send it again with its Idempotency-Key, which stores it once"
-    LOOK = "unknown", "it may have been done: look before you send it again"
+    LOOK = "unknown", "it may have been done: check before you send it again"
 
 
 def problem_from(error: Exception, stored: Stored | None = None) -> Response:
-    """An error as RFC 9457 with the original's members extra_headers. Logs what was not foreseen, without its text."""
+    """An error as a problem document (RFC 9457), plus the original's members. Logs unexpected errors without text."""
     status = status_of(error)
     fields = problem_fields(error)
     if stored is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -163,7 +164,7 @@ def problem_from(error: Exception, stored: Stored | None = None) -> Response:
 
 
 def status_of(error: Exception) -> int:
-    """The HTTP status that an error is."""
+    """The HTTP status of an error."""
     if isinstance(error, Refused):
         return error.status
     return next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)

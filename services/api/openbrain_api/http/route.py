@@ -28,7 +28,7 @@ class Nothing(QueryString):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Generic[B, Q]):
-    """One request, checked: who, what, and the ports to answer with."""
+    """One validated request: its actor, its input, and the resources to answer it."""
 
     api: Api
     actor: Actor
@@ -37,14 +37,16 @@ class Call(Generic[B, Q]):
     path: Mapping[str, str]
     headers: Headers
     stream: AsyncIterator[bytes] | None = None
-    """The body as it arrives, in parts of any size, of a route that takes one so."""
+    """The body as it arrives, in parts of any size. Only for routes with `streamed` or `form`."""
 
     async def viewer(self, session_id: str | None, actor: Actor | None = None) -> Viewer:
-        """The reader of the request, in the session that it names. What it changes must be the agent's own."""
+        """The viewer for reads, who also sees the memories of other agents in the named session. For changes use
+        `actor.viewer`: an agent changes only its own there."""
         return await self.api.session_agents.of((actor or self.actor).viewer(session_id or ""))
 
     def agent(self, named: str | None, whose: str) -> Actor:
-        """The agent that the request speaks for. `Invalid` where it is none; `whose` ("messages are") says why."""
+        """The agent that the request speaks for. Raise `Invalid` if there is none; `whose` ("messages are") begins the
+        message."""
         actor = self.actor.speaking_as(named)
         if not actor.agent_id:
             raise Invalid("agent_id", f"{whose} an agent's: use a key of that agent, or one that may act as it")
@@ -52,7 +54,7 @@ class Call(Generic[B, Q]):
 
     @property
     def traceparent(self) -> str | None:
-        """Of the span of this request; where none is made, as the client sent it."""
+        """The trace context of this request's span; without a span, the one that the client sent."""
         return metrics.traceparent() or traceparent(self.headers)
 
     def origin(self, actor: Actor | None = None) -> Origin:
@@ -69,50 +71,50 @@ async def _undecorated(_call: Call[Any, Any]) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One method of one path; it decorates its handler, and stands for it in the module."""
+    """One method of one path. It decorates its handler, and replaces it in the module."""
 
     method: str
     path: str
     _: KW_ONLY
     handler: Handler = _undecorated
-    """The function. Its docstring's first line is the document's summary; body and query are those of its `Call`."""
+    """The function. Its docstring's first line is the OpenAPI summary; its `Call` annotation sets body and query."""
     body: type[BaseModel] = Nothing
     query: type[QueryString] = Nothing
     permission: Permission | None = None
-    """None: open to everyone, or to every valid key."""
+    """None: open to everyone, or (with `authenticated`) to every valid key."""
     authenticated: bool = False
-    """Any valid key will do, whatever it permits."""
+    """True if any valid key will do, whatever its permissions."""
     response: type[BaseModel] | None = None
-    """None: not JSON of ours (metrics, the document itself)."""
+    """None: the response has no model (metrics, the OpenAPI document itself)."""
     statuses: tuple[int, ...] = (200,)
-    """Successes, each with `response`."""
+    """Success statuses, each with the model `response`."""
     problems: tuple[int, ...] = ()
-    """Refusals beside those that every route of its kind has."""
+    """Error statuses besides those that every route of its kind has."""
     waits: bool = False
-    """Whether `Prefer: wait` counts."""
+    """Whether the route supports `Prefer: wait`."""
     keyed: bool = False
-    """Whether `Idempotency-Key` counts."""
+    """Whether the route supports `Idempotency-Key`."""
     matched: bool = False
-    """Whether it is of one memory: `If-Match` counts (of a GET `If-None-Match`), and the answer has an `ETag`."""
+    """Whether the response has an `ETag`, and the route supports `If-Match` (a GET: `If-None-Match`)."""
     cost: int = 1
-    """Of the key's requests a minute."""
+    """How many of the key's requests per minute it costs."""
     weigh: Callable[[Any], int] | None = None
-    """The cost of a body, where that depends on it: what is above `cost` is taken once it is read."""
+    """The cost by body, if it depends on that: the part above `cost` is taken once the body is read."""
     body_bytes: int = limits.ONE_BODY_BYTES
     """The largest body, decompressed."""
     stores: bool = False
-    """Whether it causes events of its own accord: refused while too many wait, or the stream server is full."""
+    """Whether it causes events: then it is refused while too many events wait, or the stream server is full."""
     gated: bool = True
-    """Texts of a changing request pass the content policy before the handler sees them. False where the handler brings
-    them to it, or where the body is the place for a credential."""
+    """Texts of a changing request pass the content policy before the handler sees them. False if the handler applies
+    the policy itself, or if the body is meant to hold a credential."""
     streamed: bool = False
-    """The body is NDJSON, which the handler reads while it arrives: limits count for each line."""
+    """The body is NDJSON, which the handler reads while it arrives; limits apply to each line."""
     public: bool = False
     """Public and cached by its entity tag; requests are rate-limited by address."""
     operators: bool = False
-    """Of the system, not of a tenant: see `Authenticator.operator`."""
+    """About the system, not a tenant: only for operators, see `Authenticator.operator`."""
     form: tuple[str, ...] = ()
-    """The body is a form with these fields, as the original's clients send; a name that ends in [] is of files. The
+    """The body is a form with these fields, as the original's clients send it; a name that ends in [] is for files. The
     handler reads it from `stream`."""
     media: str = JSON
     """The media type of a success without `response`."""
@@ -124,7 +126,7 @@ class Route:
 
     @property
     def summary(self) -> str:
-        """One line for the document."""
+        """One line for the OpenAPI document."""
         return (self.handler.__doc__ or "").partition("\n")[0].removesuffix(".")
 
     @property
@@ -134,5 +136,5 @@ class Route:
 
     @property
     def changes(self) -> bool:
-        """Whether something may be different once it was answered."""
+        """Whether the request may change anything."""
         return self.method != "GET" and self.permission not in (Permission.BRAIN_READ, Permission.VAULT_READ)

@@ -1,4 +1,4 @@
-"""Bodies and answers that are never whole in memory: read and written in parts."""
+"""Streamed request bodies and responses: read and written in parts, never whole in memory."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -15,7 +15,7 @@ _log = structlog.get_logger(__name__)
 
 
 def streamed_body(headers: Headers, receive: Receive) -> AsyncIterator[bytes]:
-    """The body in parts, decompressed where it is packed. `Refused` at once for another type or packing."""
+    """The body in parts, decompressed if it is gzip. Raise `Refused` at once for another media type or encoding."""
     if media_type(headers, KINDS[0]) not in KINDS:
         raise Refused(415, "unsupported_media_type", f"send NDJSON, with the header `Content-Type: {KINDS[0]}`")
     return unpacked(headers, receive)
@@ -24,10 +24,10 @@ def streamed_body(headers: Headers, receive: Receive) -> AsyncIterator[bytes]:
 async def write_stream(
     response: Response, receive: Receive, send: Send, *, head: bool, extra_headers: Sequence[tuple[bytes, bytes]] = ()
 ) -> None:
-    """An answer on the wire, part by part, until it ends or nobody listens.
+    """Send a response part by part, until it ends or the client disconnects.
 
-    What fails after the first byte can't become another status: the answer then ends without its end, which every
-    client sees as a broken connection. `extra_headers`: headers of every answer.
+    A failure after the first byte can't change the status: the response then ends without its last chunk, which clients
+    see as a broken connection. `extra_headers`: headers that every response has.
     """
     headers = [(b"content-type", response.media_type.encode()), *header_fields(response, extra_headers)]
     parts = response.stream
@@ -44,7 +44,7 @@ async def write_stream(
         await send({"type": "http.response.body", "body": b""})
     except Unauthorised:
         _log.info("api.key_ended")
-    except Exception as error:  # noqa: BLE001 - told without its text, which may hold content
+    except Exception as error:  # noqa: BLE001 - logged without its text, which may hold content
         _log.error("api.answer_cut", error=type(error).__name__, where=error_places(error))
     finally:
         disconnected.cancel()

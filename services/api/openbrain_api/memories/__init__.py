@@ -1,1 +1,1 @@
-"""Memories: commits of all requests together, waiting for the indexes, chains, and their JSON."""
+"""Memories: group commit, chains, JSON, thoughts, context, export and import."""

@@ -1,6 +1,6 @@
-"""The chain of a memory: its length, and the predecessor where the viewer may see it.
+"""The chain of a memory: its length, and the predecessor if the viewer may see it.
 
-Parents never change, nor does who may see them, so each answer is kept.
+Parents never change, nor does their visibility, so the result is cached.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ _KEPT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """Of one memory."""
+    """What one memory supersedes."""
 
     depth: int = 0
     """The number of memories that it supersedes, at most 50."""
     parent: str | None = None
-    """None also where the one who asks may not see it."""
+    """None also if the viewer may not see it."""
 
 
 NOTHING = Behind()
@@ -33,26 +33,26 @@ NOTHING = Behind()
 class _Chain:
     depth: int
     parent: Memory | None
-    """Without what it says."""
+    """Without content, metadata and tags."""
 
 
 class Chains:
-    """Of superseded predecessors."""
+    """Reads and caches chains of superseded memories."""
 
     def __init__(self, memories: Memories) -> None:
         self._memories = memories
         self._known: Lru[str, _Chain] = Lru(_KEPT)
 
     async def behind(self, memories: Iterable[Memory], *viewers: Viewer) -> Mapping[str, Behind]:
-        """By id; memories that supersede nothing are absent and cost nothing. A parent is named that each of these
-        viewers may see, dead or alive."""
+        """By id. Memories that supersede nothing are absent and cost no read. A parent is named only if all these
+        viewers may see it, ended or not."""
         parents = {memory.id: memory.supersedes_id for memory in memories if memory.supersedes_id is not None}
         if not parents:
             return {}
         chains = {memory_id: self._known[memory_id] for memory_id in parents if memory_id in self._known}
         chains |= await self._read({child: parent for child, parent in parents.items() if child not in chains})
         for memory_id, chain in chains.items():
-            if chain.parent is not None:  # else it may still come: an import brings a child first
+            if chain.parent is not None:  # a missing one may still arrive: an import may store a child first
                 self._known[memory_id] = chain
         conditions = [visible(viewer, Criteria(), now=0) for viewer in viewers]
         return {
@@ -79,13 +79,13 @@ class Chains:
 
 
 async def visible_memory(memory_id: str, viewer: Viewer, memories: Memories) -> Memory | None:
-    """The memory, where the viewer may see it, dead or alive."""
+    """The memory, ended or not, if the viewer may see it."""
     row = (await memories.rows((memory_id,))).get(memory_id)
     return row if row is not None and may_see(viewer, row) else None
 
 
 def may_see(viewer: Viewer, memory: Memory) -> bool:
-    """Whether it is the viewer's to see, dead or alive: at 0 nothing has expired, and the ended are shown by id."""
+    """True if the viewer may see the memory, ended or not. With `now=0` nothing has expired."""
     return matches(visible(viewer, Criteria(), now=0), memory)
 
 

@@ -1,4 +1,4 @@
-"""Group commit without a timer: what arrives while a commit runs is the next transaction."""
+"""Group commit without a timer: writes that arrive while a commit runs form the next transaction."""
 
 import asyncio
 from collections import deque
@@ -14,15 +14,15 @@ from openbrain.usecases.backpressure import Pressure
 T = TypeVar("T")
 
 BULK_ROWS = 100
-"""Rows of one transaction of many: who comes while it runs waits that long, some milliseconds."""
+"""Most rows in one bulk transaction: single writes that arrive meanwhile wait for it, some milliseconds."""
 SINGLE_FIRST = 4
-"""Commits of single requests that pass before one of many rows, while they keep coming."""
+"""Commits of single writes that go before each bulk transaction, while such writes keep arriving."""
 HINT_PAUSE_S = 0.01
-"""A hint costs as much as a write; what is committed within this time after one shares the next."""
+"""A hint costs as much as a write: commits within this time after one share the next hint."""
 
 
 class Hints:
-    """To the relay: the first commit after a pause is told at once, and nobody waits for the telling."""
+    """Notifies the relay of commits in the background: at once for the first commit after a pause."""
 
     def __init__(self, wake: Wake) -> None:
         self._wake = wake
@@ -30,13 +30,13 @@ class Hints:
         self._due = False
 
     def give(self) -> None:
-        """Something was committed."""
+        """Request a hint: something was committed."""
         self._due = True
         if self._task is None:
             self._task = asyncio.create_task(self._tell())
 
     async def close(self) -> None:
-        """Give what is due."""
+        """Wait until no hint is due."""
         while self._task is not None:
             await asyncio.wait([self._task])
 
@@ -51,12 +51,12 @@ class Hints:
 
 
 class Committer:
-    """Writes of all requests, in as many transactions at once as the database has use for (`lanes`)."""
+    """Commits the writes of all requests, in up to `lanes` concurrent transactions of up to `group` writes."""
 
     def __init__(
         self, writes: MemoryWrites, wake: Wake, *, group: int, lanes: int, pressure: Pressure | None = None
     ) -> None:
-        """`pressure` is told how the writes end."""
+        """`pressure` receives the outcome of each commit."""
         self._writes = writes
         self._pressure = pressure
         self._hints = Hints(wake)
@@ -69,7 +69,7 @@ class Committer:
         self._bulk_turn = asyncio.Lock()
 
     async def remember(self, write: Write) -> Outcome:
-        """Stored, or why not. Who stops waiting does not stop the write."""
+        """Store one memory; return the outcome. Cancelling the caller does not cancel the write."""
         done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((write, done))
         if self._busy < self._lanes:
@@ -80,7 +80,7 @@ class Committer:
         return await done
 
     async def remember_all(self, writes: Sequence[Write]) -> Sequence[Outcome]:
-        """Remember many of one caller, in order, in transactions of their own; single ones come first."""
+        """Store many memories of one caller in order, in separate transactions. Single writes take precedence."""
         outcomes: list[Outcome] = []
         size = min(self._group, BULK_ROWS)
         for start in range(0, len(writes), size):
@@ -89,12 +89,12 @@ class Committer:
         return outcomes
 
     async def remember_each(self, items: Sequence[Write | Outcome]) -> Sequence[Outcome]:
-        """Remember those that have no outcome yet, as `remember_all` does."""
+        """Store the items that are still writes, as `remember_all` does. Return the outcomes of all items."""
         stored = iter(await self.remember_all([item for item in items if isinstance(item, Write)]))
         return [next(stored) if isinstance(item, Write) else item for item in items]
 
     async def may_wait(self, commit: Callable[[], Awaitable[T]]) -> T:
-        """Run a transaction of many rows, one at a time, when single writes leave it its turn."""
+        """Run a bulk transaction, one at a time, after at most `SINGLE_FIRST` commits of single writes."""
         async with self._bulk_turn:
             passed = 0
             while self._busy and passed < SINGLE_FIRST:
@@ -105,11 +105,11 @@ class Committer:
         return committed
 
     def hint(self) -> None:
-        """Something was committed: tell the relay, without waiting for it."""
+        """Notify the relay of a commit, without waiting."""
         self._hints.give()
 
     async def close(self) -> None:
-        """Commit what is waiting."""
+        """Commit the waiting writes and send the due hint."""
         while self._running:
             await asyncio.wait(self._running)
         await self._hints.close()
@@ -122,7 +122,7 @@ class Committer:
                     self.hint()
                 self._tell_bulk()
         finally:
-            # In the same step as the last look at what waits: a task ends a moment later.
+            # Without an await since the last check of `_waiting`: a task counts as done only a moment later.
             self._busy -= 1
             self._tell_bulk()
 
@@ -131,10 +131,10 @@ class Committer:
         self._ended = asyncio.Event()
 
     async def _commit(self, taken: Sequence[tuple[Write, asyncio.Future[Outcome]]]) -> bool:
-        """Whether something was committed."""
+        """Commit one group. True if it was committed."""
         try:
             outcomes = await self._writes.remember([write for write, _ in taken])
-        except Exception as error:  # noqa: BLE001 - each waiter is told, the lane goes on
+        except Exception as error:  # noqa: BLE001 - each waiter gets the error, the lane continues
             if self._pressure is not None and isinstance(error, TryLater):
                 self._pressure.failed(str(error))
             for _, done in taken:

@@ -1,4 +1,4 @@
-"""Linked memories: the nearest, those of its session and of the same name, and its chain."""
+"""Memories linked to one: the nearest, those of its session, those with the same name, and its chain."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from openbrain_api.recall.question import Match, Question
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """All of them visible, none of them the memory itself."""
+    """Linked memories by kind. All are visible to the viewer; the memory itself is not among them."""
 
     near: Sequence[RankedMemory]
     session: Sequence[Memory]
@@ -28,7 +28,7 @@ class Related:
 async def read_related(
     memory: Memory, viewer: Viewer, limit: int, *, memories: Memories, recaller: Recaller, now: int
 ) -> Related:
-    """At most `limit` of each kind; of the session those that stand nearest."""
+    """Read at most `limit` of each kind; of the session, the turns closest to the memory."""
     questions = _questions(memory, viewer, limit)
     answers = dict(zip(questions, await recaller.recall(list(questions.values())), strict=True)) if questions else {}
     ranked = {kind: [hit for hit in answer.ranked if hit.memory.id != memory.id] for kind, answer in answers.items()}

@@ -1,4 +1,4 @@
-"""Memories as JSON objects, and lines of their audit."""
+"""Memories and lines of their history as JSON objects."""
 
 import hashlib
 from collections.abc import Collection, Container, Iterable, Mapping
@@ -17,7 +17,7 @@ from openbrain_api.recall.order import RankedMemory
 
 Json = dict[str, object]
 to_iso = lru_cache(4096)(times.to_iso)
-"""A memory has four times, mostly the same one, and is shown more than once."""
+"""Cached: the times of a memory are mostly equal, and it is rendered more than once."""
 
 
 def _at(at: int | None) -> str | None:
@@ -25,13 +25,13 @@ def _at(at: int | None) -> str | None:
 
 
 async def memories_json(memories: Collection[Memory], now: int, chains: Chains, *viewers: Viewer) -> dict[str, Json]:
-    """By id and in order, as all of these viewers may see them."""
+    """Render memories by id, in order, as all of these viewers may see them."""
     behind = await chains.behind(memories, *viewers)
     return {row.id: memory_json(row, now, behind.get(row.id, NOTHING)) for row in memories}
 
 
 def hit_json(hit: RankedMemory, shown: Mapping[str, Json]) -> Json:
-    """The memory of a hit as it is shown, with its scores."""
+    """The rendered memory of a hit, with its scores."""
     similarity = None if hit.similarity is None else round(hit.similarity, 4)
     return {**shown[hit.memory.id], "score": round(hit.score, 4), "similarity": similarity}
 
@@ -39,7 +39,7 @@ def hit_json(hit: RankedMemory, shown: Mapping[str, Json]) -> Json:
 def memory_json(memory: Memory, now: int, behind: Behind = NOTHING) -> Json:
     """The members of `MemoryAnswer`.
 
-    By hand: 2 µs a memory with its JSON, where the model takes 14 µs; a recall renders up to 100 of them.
+    Built by hand: 2 µs per memory including JSON, against 14 µs by the model; a recall renders up to 100 memories.
     """
     return {
         "id": memory.id,
@@ -86,17 +86,17 @@ def _index_error(memory: Memory) -> str | None:
 
 
 def tagged(memory: Memory, shown: Json, headers: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The headers with the entity tag of the memory as it is shown: `"<edition>.<digest>"`.
+    """Add the entity tag of the rendered memory to the headers: `"<edition>.<digest>"`.
 
-    `If-Match` compares the edition, which only its users change; `If-None-Match` the whole, which also tells of
-    indexing.
+    `If-Match` compares the edition, which changes only by users' edits. `If-None-Match` compares the whole tag, which
+    also changes by indexing.
     """
     digest = hashlib.blake2b(to_json(shown), digest_size=8).hexdigest()
     return {**(headers or {}), "etag": f'"{memory.edition}.{digest}"'}
 
 
 OTHERS = ("superseded_by", "supersedes_id")
-"""Members by which a line of the audit names another memory."""
+"""Members by which a line of history names another memory."""
 
 
 def named_memories(lines: Iterable[HistoryEntry]) -> set[str]:
@@ -106,7 +106,7 @@ def named_memories(lines: Iterable[HistoryEntry]) -> set[str]:
 
 
 def history_line(line: HistoryEntry, visible: Container[str]) -> HistoryLine:
-    """`visible`: the other memories that may be named."""
+    """Render a line of history. `visible`: ids of other memories that it may name."""
     return HistoryLine.of(line, before=_shown(line.before, visible), after=_shown(line.after, visible))
 
 

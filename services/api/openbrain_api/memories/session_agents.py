@@ -13,14 +13,14 @@ _SIZE = 4096
 
 
 class SessionAgents:
-    """The agents of a session, as of a second ago at most."""
+    """The agents of a session, cached for one second."""
 
     def __init__(self, sessions: Sessions, clock: Clock) -> None:
         self._sessions, self._clock = sessions, clock
         self._known: Lru[tuple[str, str, str], tuple[int, tuple[str, ...]]] = Lru(_SIZE)
 
     async def of(self, viewer: Viewer) -> Viewer:
-        """The viewer, who also sees what the others of its session keep in it."""
+        """The viewer, extended by the other agents of its session, whose memories in it become visible."""
         if not viewer.session_id or not viewer.agent_id:
             return viewer
         key, now = (viewer.workspace_id, viewer.agent_id, viewer.session_id), self._clock.now()

@@ -25,8 +25,8 @@ _OF_THOUGHTS = Criteria(types=(MemoryType.CONTEXT,), scopes=(Scope.AGENT, Scope.
 
 
 def thought_writes(call: Call[Any, Any], body: ThoughtBody, key: str) -> Sequence[Write]:
-    """The memory that is stored, or where it is long its parts in order: they belong into one transaction. `key`: the
-    idempotency key, '' for none."""
+    """The write of a thought; for a long one the writes of its parts in order, to be stored in one transaction. `key`:
+    the idempotency key, '' for none."""
     first, *others = split(body.content)
     write = _write(call, body, key, first, 1, {})
     if not others:
@@ -95,7 +95,7 @@ def thought_criteria(
     metadata_id: str | None = None,
     project: str | None = None,
 ) -> Criteria:
-    """Of thoughts: type and scopes, narrowed by source, project and metadata."""
+    """Criteria for thoughts (by type and scopes), narrowed by source, project and metadata."""
     pairs = [pair(key, value) for key, value in (metadata or {}).items()]
     pairs += [pair("id", metadata_id)] if metadata_id is not None else []
     return replace(
@@ -108,26 +108,26 @@ def thought_criteria(
 
 
 def session_of(session_id: str | None, metadata: MetadataFilter | None) -> str:
-    """The session that a request names, in its own member or in its filter."""
+    """The session that a request names, as `session_id` or in its metadata filter; else ''."""
     named = (metadata or {}).get("sessionId")
     return session_id or (named if isinstance(named, str) and len(named) <= limits.SESSION_CHARS else "")
 
 
 async def parts_of(memory: Memory, viewer: Viewer, memories: Memories, now: int) -> Sequence[Memory]:
-    """The parts of the turn that a thought belongs to, in order; the thought alone where it is whole."""
+    """The parts of the turn that a memory belongs to, in order; only the memory itself if it is not a part."""
     count, first = memory.metadata.get(PARTS), memory.metadata.get(WHOLE)
     if type(count) is not int or not 1 < count <= MOST_PARTS or not isinstance(first, str):
         return (memory,)
     condition = visible(viewer, thought_criteria(metadata={WHOLE: first}), now)
     ids = [part_id(first, number) for number in range(1, count + 1)] if is_uuid(first) else []
     rows = [row for row in (await memories.rows(ids)).values() if row.alive(now) and matches(condition, row)]
-    if len(rows) < count:  # imported: their ids are others
+    if len(rows) < count:  # imported parts have other ids
         rows = [*await memories.listing(condition, count)]
     return sorted(rows, key=lambda row: int(row.metadata.get(PART, 0))) or (memory,)
 
 
 async def shown_thought(memory_id: str, viewer: Viewer, memories: Memories, now: int) -> Sequence[Memory]:
-    """The parts of a thought that lives and that the viewer sees, by the id of any of them; else `NotFound`."""
+    """The parts of a thought, by the id of any of them. Raise `NotFound` if it has ended or the viewer can't see it."""
     row = (await memories.rows((memory_id,))).get(memory_id)
     if row is None or not row.alive(now) or not matches(visible(viewer, thought_criteria(), now), row):
         raise NotFound("no thought with this id")
@@ -137,11 +137,11 @@ async def shown_thought(memory_id: str, viewer: Viewer, memories: Memories, now:
 def thought(memory: Memory, content: str | None = None, **others: Any) -> dict[str, Any]:
     """The members of `ThoughtAnswer`."""
     number, count = memory.metadata.get(PART), memory.metadata.get(PARTS)
-    whole = memory.content if content is None else content
-    labels = text_labels(whole)
+    text = memory.content if content is None else content
+    labels = text_labels(text)
     answer = ThoughtAnswer(
         id=memory.id,
-        content=whole,
+        content=text,
         source=memory.source,
         metadata=dict(memory.metadata),
         created_at=to_datetime(memory.created_at),

@@ -19,15 +19,15 @@ from openbrain_api.openapi import examples
 from openbrain_api.openapi.schemas import REF, Json, Named, schemas_of
 
 TAGS = {
-    "brain": "Memories: stored, found, changed, ended, moved in and out.",
-    "messages": "From agent to agent.",
-    "thoughts": "Turns of conversations: each stored once, letter by letter, and found again.",
+    "brain": "Memories: store, find, change, forget, import and export.",
+    "messages": "Messages between agents.",
+    "thoughts": "Turns of conversations, each stored once and verbatim.",
     "admin": "Workspaces, keys, operations, indexes, models and streams, for operators.",
     "amygdala": "Signals, halts, broadcasts and webhooks.",
     "vault": "A vault of Markdown files: its feed, its pages, posts to it, its ticks.",
-    "system": "How the process and the system are, and this document.",
+    "system": "Health of the process and the system, metrics, and this document.",
 }
-"""One for each package of handlers, or module of theirs."""
+"""One tag for each package or module of handlers."""
 _IN_PATH = re.compile(r"{(\w+)}")
 _FOR_AGENTS = ("/v1/brain/", "/v1/amygdala/", "/v1/thoughts", "/v1/search", "/v1/stats")
 
@@ -44,7 +44,7 @@ def document(routes: Sequence[Route]) -> bytes:
             "info": {
                 "title": "OpenBrain",
                 "version": openbrain.__version__,
-                "summary": "Shared memory of a fleet of agents.",
+                "summary": "Shared memory of a fleet of AI agents.",
                 "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
             },
             "servers": [{"url": "/"}],
@@ -90,7 +90,7 @@ def _operation(route: Route, named: Named, schemas: dict[str, Json]) -> Json:
 
 
 def _forms(names: Sequence[str]) -> Json:
-    """Fields as text, the first required; files in parts only."""
+    """The media types of a form: text fields, the first one required. Files need multipart."""
     text = {"type": "string", "minLength": 1}
     files = {"type": "array", "items": {"type": "string", "contentMediaType": "application/octet-stream"}}
     fields = {name: text for name in names if not name.endswith("[]")}
@@ -106,7 +106,7 @@ def _media(body: type[BaseModel], schema: Json) -> Json:
 
 
 def _ndjson() -> Json:
-    """The schema of a line; OpenAPI 3.1 has no word for it."""
+    """A media type with the schema of each line; OpenAPI 3.1 has no standard member for that."""
     lines = {"oneOf": [{"$ref": REF.format(model=line.__name__)} for line in LINES]}
     return {"schema": {"type": "string", "description": "One JSON object a line.", "x-line-schema": lines}}
 
@@ -150,7 +150,8 @@ def _query_parameters(route: Route, schemas: dict[str, Json]) -> list[Json]:
 
 
 def _parameter_schema(schema: Json, *, several: bool) -> Json:
-    """Left out instead of null; one that comes several times is a list, though a body takes one value alone too."""
+    """A parameter's schema: never null, as it is left out instead; always a list if it may be repeated, though a body
+    also accepts a single value."""
     kept = [part for part in schema.get("anyOf", ()) if part != {"type": "null"}]
     if several:
         kept = [part for part in kept if part.get("type") == "array"]
@@ -170,21 +171,21 @@ def _header_parameters(route: Route) -> list[Json]:
         schema = {**text, "maxLength": limits.IDEMPOTENCY_KEY_CHARS}
         parameters.append(header("Idempotency-Key", schema, "The same key again within 24 hours stores nothing new."))
     if route.waits:
-        description = f"`wait=N`: answer when indexed, or as it stands after N (at most {limits.WAIT_SECONDS}) seconds."
+        description = f"`wait=N`: answer once done or indexed, at the latest after N (at most {limits.WAIT_SECONDS}) s."
         parameters.append(header("Prefer", {"type": "string"}, description))
     if route.matched:
-        description = "Entity tags of the answers that the client holds: 304 where one still stands."
+        description = "Entity tags of the client's cached answers: 304 if one is still current."
         name = "If-None-Match"
         if route.method != "GET":
-            name, description = "If-Match", "Only where the memory is still as one of these entity tags says; else 412."
+            name, description = "If-Match", "Entity tags: 412 if the memory has changed since all of them."
         parameters.append(header(name, {"type": "string"}, description))
     if route.needs_key:
         description = (
-            "Names this request in logs and traces, and comes back, where it is 1 to 128 printable ASCII characters."
+            "Identifies this request in logs and traces, and is returned: 1 to 128 printable ASCII characters."
         )
         parameters.append(header("X-Request-Id", {"type": "string"}, description))
     if route.permission is not None and route.path.startswith(_FOR_AGENTS):
-        description = "Speak for this agent (percent-encoded), where the key may act as it."
+        description = "Act as this agent (percent-encoded), if the key may."
         parameters.append(header("X-OpenBrain-Agent", {**text, "maxLength": 3 * limits.AGENT_CHARS}, description))
     return parameters
 
@@ -228,14 +229,14 @@ def _headers(route: Route, status: int) -> Json:
     headers: Json = {"X-Request-Id": {"description": "The caller's own, or a new one.", "schema": text}}
     if route.needs_key and status not in (401, 405):
         headers |= {
-            "X-RateLimit-Limit": {"description": "Requests this key may make a minute.", "schema": whole},
-            "X-RateLimit-Remaining": {"description": "How many at once from now on.", "schema": whole},
-            "X-RateLimit-Reset": {"description": "When all are there again (seconds since 1970).", "schema": whole},
+            "X-RateLimit-Limit": {"description": "Requests per minute allowed for this key.", "schema": whole},
+            "X-RateLimit-Remaining": {"description": "Requests left right now.", "schema": whole},
+            "X-RateLimit-Reset": {"description": "When the limit is full again (Unix seconds).", "schema": whole},
         }
     if status in (429, 503):
         headers["Retry-After"] = {"description": "Seconds.", "schema": whole}
     if route.response is ThoughtList and "cursor" in route.query.model_fields and status < 400:
-        headers["X-Next-Cursor"] = {"description": "The `cursor` of the page behind this one.", "schema": text}
+        headers["X-Next-Cursor"] = {"description": "The `cursor` of the next page.", "schema": text}
     if (route.matched or route.public) and status < 400:
         headers["ETag"] = {"description": "For `If-Match` and `If-None-Match`.", "schema": text}
     return headers

@@ -1,4 +1,4 @@
-"""Bodies as clients send them, for the OpenAPI document: the document's own form first, then older clients'."""
+"""Example bodies for the OpenAPI document: current forms first, then those of older clients."""
 
 from collections.abc import Mapping
 
@@ -243,5 +243,5 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
 
 
 def of(body: type[BaseModel]) -> Mapping[str, Mapping[str, object]]:
-    """The member `examples` of a body's media type; empty where there are none."""
+    """The member `examples` of a body's media type; may be empty."""
     return {name: {"value": value} for name, value in EXAMPLES.get(body, {}).items()}

@@ -1,4 +1,4 @@
-"""The schemas of the document: what routes take and what they give, as generators of clients read them."""
+"""The schemas of requests and responses, in a form that client generators understand."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -35,7 +35,8 @@ def schemas_of(routes: Iterable[Route]) -> tuple[Named, dict[str, Json]]:
 
 
 def _defaults_in_words(schema: Json) -> Json:
-    """Generators require a member that has a `default`, or can't write down that of a union: it may be left out."""
+    """Move defaults into descriptions: client generators treat members with a `default` as required, or fail on that
+    of a union."""
     if "properties" not in schema:
         return schema
     return {**schema, "properties": {name: _default_in_words(part) for name, part in schema["properties"].items()}}

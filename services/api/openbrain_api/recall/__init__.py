@@ -1,1 +1,1 @@
-"""Two indexes asked, one answer put together."""
+"""Recall: hits of two indexes, combined into one answer."""

@@ -1,11 +1,11 @@
-"""Words that lift a memory they are found in. Pure."""
+"""Keywords that raise the scores of memories that contain them."""
 
 from openbrain.domain.memory import Memory
 from openbrain_api.recall.question import LISTED_BOOST, Question
 
 
 def boosted(score: float, memory: Memory, question: Question) -> float:
-    """The score with both kinds of keywords counted; never lower than before."""
+    """The score raised by both kinds of keywords; never lower than before."""
     haystack = _haystack(memory)
     if question.keywords:
         present = sum(word.casefold() in haystack for word in question.keywords)

@@ -1,6 +1,6 @@
 """Recall: search both indexes, fuse, mix in late interaction, add neighbours, verify, refill, order.
 
-One question is a batch of one. Each step is a function of scores in a file of its own.
+A single question is a batch of one. Each step is in a separate file.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from openbrain_api.recall.question import Json, Match, Question, RecallResult
 MOST_CANDIDATES = 1000
 REFILL = 4
 JUDGED = 10
-"""So many at least are looked at for what is near, if at hand: that fewer are wanted is no sign that nobody knows."""
+"""Least number of hits to judge whether anything is near, even if the question wants fewer."""
 _WORD = re.compile(r"\w+")
 _WORDS = 32
 
@@ -53,12 +53,12 @@ class _Judged:
     candidates: Candidates
 
     def short(self, limit: int) -> bool:
-        """Whether the dead, or echoes, took places that asking for more may fill."""
+        """True if dropped memories or echoes left too few hits, and the indexes may have more."""
         return self.hits.full(limit) and limit < MOST_CANDIDATES and self.candidates.lacking()
 
 
 class Recaller:
-    """Answers questions from two indexes and the truth."""
+    """Answers questions from two indexes and the database."""
 
     def __init__(
         self,
@@ -77,7 +77,8 @@ class Recaller:
         self._half_life_days = {**HALF_LIFE_DAYS, **settings.half_life_days}
 
     async def recall(self, questions: Sequence[Question]) -> Sequence[RecallResult]:
-        """For each, best first, at most `top_k`. `TryLater` when the truth is down; a lost index only degrades."""
+        """Answer each question: best first, at most `top_k` memories. Raise `TryLater` if the database is down; a
+        failing index only degrades the answer."""
         now = self._clock.now()
         judged: dict[int, _Judged] = {}
         limits = {
@@ -112,7 +113,7 @@ class Recaller:
         times: Sequence[tuple[TimeSpan, ...]],
         now: int,
     ) -> dict[int, _Judged]:
-        """One round for all of them."""
+        """Run one round of searching and ranking for all questions."""
         with RECALL_SECONDS.labels("search").time():
             names, hits = await asyncio.gather(self._named(questions, queries), self._searched(questions, queries))
         hits |= await self._only_named(questions, names)
@@ -136,7 +137,7 @@ class Recaller:
                 margin=self._settings.project_margin,
                 times=times[number],
                 time_lift=self._settings.time_lift,
-                # Turns alone make room for others: where none lies beside another no more rows are read for it.
+                # Only turns are spread over sessions: without neighbouring turns no further rows are needed.
                 beyond=question.top_k if neighbours[number] and self._spreads(question) else 0,
                 folding=Folding() if self._folds(question) else None,
             )
@@ -200,7 +201,7 @@ class Recaller:
         questions: Mapping[int, Question],
         queries: Mapping[int, IndexQuery],
     ) -> tuple[Mapping[int, Similarities], Mapping[int, frozenset[str]]]:
-        """The similarities, and the ids of memories that are no turn of a session, as was found on the way."""
+        """The similarities by question, and the ids of candidates that turned out not to be turns of a session."""
         nothing: dict[int, Similarities] = {number: {} for number in questions}
         if self._late is None:
             return nothing, {}
@@ -249,7 +250,7 @@ class Recaller:
         return list(chosen[: max(question.top_k, JUDGED)])
 
     async def _closeness(self, judged: Sequence[_Judged], best: Sequence[list[RankedMemory]]) -> Sequence[Scores]:
-        """By question, of the memories of its answer that have token states. Most were compared before."""
+        """By question: similarities of its best hits that have token states. Compares those not yet compared."""
         known = [dict(item.late) for item in judged]
         if self._late is not None:
             lacking = {
@@ -284,7 +285,7 @@ class Recaller:
 
     @staticmethod
     def _wanted(question: Question, judged: _Judged, best: Sequence[RankedMemory]) -> frozenset[str]:
-        """Ids of those that have their name in the question, or a keyword of the request."""
+        """Ids of memories with a name in the question, or with a keyword of the request."""
         names = frozenset(hit.memory_id for hit in judged.names or ())
         boosts = (hit.memory.id for hit in best if boosted(1.0, hit.memory, question) > 1)
         return names.union(boosts)
@@ -331,7 +332,7 @@ class Recaller:
         )
 
     def forget_queries(self) -> None:
-        """Keep no recent query."""
+        """Clear the cache of recent queries."""
         self._indexes.forget_queries()
 
     async def _by_words(self, query: str, condition: AllOf, limit: int) -> Scores:

@@ -1,4 +1,4 @@
-"""Explanation of each memory's score and place. Pure."""
+"""Explanation of each memory's score and rank."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -34,7 +34,7 @@ def explained(
     top: float,
     half_life_days: Mapping[MemoryType, float | None],
 ) -> Mapping[str, Json]:
-    """By memory id, the members of `answers.Explanation`."""
+    """The members of `Explanation` by memory id."""
     lists = {"text": (text, text_weight), "vectors": (vectors, 1 - text_weight)}
     parts = {name: (_by_id(hits), normalise(hits or ()), weight) for name, (hits, weight) in lists.items()}
     ranks = {memory_id: rank for rank, memory_id in enumerate(sorted(late, key=late.__getitem__, reverse=True), 1)}
@@ -70,7 +70,7 @@ def _by_id(hits: Sequence[Hit] | None) -> dict[str, tuple[int, float]]:
 
 
 def _part(memory_id: str, ranked: dict[str, tuple[int, float]], normalised: Scores, weight: float) -> Json | None:
-    """One index's share; None where it did not find the memory."""
+    """One index's share; None if it did not find the memory."""
     if memory_id not in ranked:
         return None
     rank, score = ranked[memory_id]

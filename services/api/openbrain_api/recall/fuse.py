@@ -1,4 +1,4 @@
-"""Two lists of scores as one: min-max normalised, then weighed. Pure."""
+"""Fusion of two lists of scores: min-max normalised, then weighted."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,14 +8,14 @@ Scores = Mapping[str, float]
 
 
 def best_of(scores: Scores, most: int) -> Sequence[str]:
-    """Ids of the best, in one order always."""
-    # Of some hundred scores a whole sort takes half the time of a heap.
+    """Ids of the best `most`, in a deterministic order."""
+    # For some hundred scores, sorting them all takes half the time of a heap.
     ranked = sorted(((score, memory_id) for memory_id, score in scores.items()), reverse=True)
     return [memory_id for _, memory_id in ranked[:most]]
 
 
 def normalise(hits: Sequence[Hit]) -> Scores:
-    """Scores by memory in 0..1: the best 1, the worst 0; where all are equal, or there is but one, 1."""
+    """Scores by memory in 0..1: the best is 1, the worst 0; all are 1 if they are equal or there is only one."""
     scores = {hit.memory_id: hit.score for hit in hits}
     if not scores:
         return {}
@@ -27,9 +27,9 @@ def normalise(hits: Sequence[Hit]) -> Scores:
 
 
 def fuse(text: Sequence[Hit] | None, vectors: Sequence[Hit] | None, text_weight: float) -> Scores:
-    """`text_weight` x text + the rest x vectors, in 0..1; what one index did not find counts 0 there.
+    """`text_weight` x text + (1 - `text_weight`) x vectors, in 0..1. A memory that one index did not find has 0 there.
 
-    None is an index that did not answer: the other then counts whole.
+    None means that the index did not answer: then the other one has the full weight.
     """
     if text is None:
         return normalise(vectors or ())

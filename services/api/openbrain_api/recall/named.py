@@ -1,4 +1,4 @@
-"""Memories of which a name stands in the question: all that is asked for where names are to match, else a lift."""
+"""Memories with a name in the question: the whole answer when matching by names, else a raised score."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,14 +9,14 @@ from openbrain_api.recall.fuse import Scores
 from openbrain_api.recall.indexes.index_search import Indexes, IndexQuery
 
 MOST = 500
-"""Memories looked at whose names begin with a word of the question."""
+"""Most candidates whose names begin with a word of the question."""
 
 
 async def named(
     queries: Mapping[int, IndexQuery], indexes: Indexes, memories: Memories
 ) -> Mapping[int, Sequence[Hit] | None]:
-    """By question, each with the score 1, and None where the index did not answer. What they are called is looked up
-    in the database: an index may be behind."""
+    """Hits by question, each with the score 1; None if the index did not answer. The names are checked with the
+    database's rows, as an index may lag."""
     candidates = await indexes.named(queries, MOST)
     rows = await memories.rows(list({item for ids in candidates.values() for item in ids or ()}))
     hits: dict[int, Sequence[Hit] | None] = {}
@@ -31,5 +31,5 @@ async def named(
 
 
 def lifted(scores: Scores, hits: Sequence[Hit] | None, lift: float) -> Scores:
-    """The lift of a name in the question for a memory's score, also where no index found it."""
+    """Add `lift` to the scores of named memories, even of those that no index search found."""
     return {**scores, **{hit.memory_id: scores.get(hit.memory_id, 0.0) + lift for hit in hits or ()}}

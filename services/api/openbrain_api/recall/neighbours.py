@@ -1,4 +1,4 @@
-"""Turns beside each other in a session add to each other's scores.
+"""Neighbouring turns of a session add to each other's scores.
 
 The weights were measured on conversations, see docs/decisions/recall-neighbours.md.
 """
@@ -11,19 +11,19 @@ from openbrain.ports.store.memories import Memories, Turn
 from openbrain_api.recall.fuse import Scores, best_of
 
 WEIGHTS: Mapping[int, float] = {-2: 0.3, -1: 0.6, 1: 0.3, 2: 0.15}
-"""Of the score of the turn at that distance: what was said before explains more than what follows."""
+"""Share of the score of the turn at that distance: preceding turns explain more than following ones."""
 FULL_CHARS = 300
-"""A longer text says by itself what it is about: its neighbours count less, in proportion."""
+"""Characters from which a text explains itself: above that its neighbours count less, in proportion."""
 OWNERS = 30
-"""At least so many of the best candidates have their neighbours read, or twice as many as are wanted."""
+"""The neighbours of this many best candidates are read, or of twice as many as are wanted if that is more."""
 
 
 async def neighbour_scores(
     questions: Mapping[int, tuple[Scores, int, AllOf]], turnless: Mapping[int, Collection[str]], memories: Memories
 ) -> Mapping[int, Scores]:
-    """Scores to add, by question and memory, also for neighbours that no index found. A question is its fused scores,
-    how many memories it wants, and its condition; questions of one condition share a read. `turnless`: memories that
-    are known to be no turn of a session."""
+    """Scores to add, by question and memory, also for neighbours that no index found. A question is given by its fused
+    scores, the number of memories wanted, and its condition; questions with equal conditions share a read. `turnless`:
+    memories known not to be turns of a session."""
     owners = {
         number: [item for item in best_of(scores, max(OWNERS, 2 * wanted)) if item not in turnless.get(number, ())]
         for number, (scores, wanted, _) in questions.items()
@@ -36,8 +36,8 @@ async def neighbour_scores(
 async def turns_of(
     questions: Mapping[int, tuple[Sequence[str], AllOf]], memories: Memories, around: Collection[int] = ()
 ) -> Mapping[int, Mapping[str, Turn]]:
-    """By question, of these memories: the turns within its condition, and those around them. One of a batch may be
-    told of turns that another asked for under the same condition."""
+    """By question: those of its memories that are turns within its condition, and the turns around them. May include
+    turns of other questions with the same condition."""
     by_condition: defaultdict[AllOf, dict[str, None]] = defaultdict(dict)
     for ids, condition in questions.values():
         by_condition[condition] |= dict.fromkeys(ids)
@@ -46,14 +46,14 @@ async def turns_of(
 
 
 def near(owners: Sequence[str], turns: Mapping[str, Turn]) -> Mapping[str, Turn]:
-    """Of these turns the owners' and those beside them: what other questions asked for changes no score."""
+    """Only the turns of the owners and their neighbours, so that turns read for other questions change no score."""
     places = {(turn.session_id, turn.number) for owner in owners if (turn := turns.get(owner)) is not None}
     beside = places | {(session_id, number + distance) for session_id, number in places for distance in WEIGHTS}
     return {memory_id: turn for memory_id, turn in turns.items() if (turn.session_id, turn.number) in beside}
 
 
 def added(scores: Scores, turns: Mapping[str, Turn]) -> Scores:
-    """Scores to add, from the fused ones: the order of the turns makes no difference."""
+    """Scores to add, computed from the fused scores. Independent of the order of the turns."""
     by_turn: defaultdict[tuple[str, int], float] = defaultdict(float)
     for memory_id, turn in turns.items():
         place = turn.session_id, turn.number
@@ -69,7 +69,7 @@ def added(scores: Scores, turns: Mapping[str, Turn]) -> Scores:
 
 
 def summed(scores: Scores, gains: Scores) -> Scores:
-    """The sums, scaled to the best of `scores`."""
+    """The sums, scaled so that the best equals the best of `scores`."""
     if not gains:
         return scores
     both = {memory_id: scores.get(memory_id, 0.0) + gains.get(memory_id, 0.0) for memory_id in {**scores, **gains}}

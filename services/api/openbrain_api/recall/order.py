@@ -1,4 +1,4 @@
-"""The order of an answer: relevance in buckets, then who it is for, how sure it still is, how new. Pure."""
+"""The order of an answer: relevance in buckets, then scope, effective confidence, finer relevance, age."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,9 +8,9 @@ from openbrain.domain.memory import Memory, MemoryType, Scope, effective_confide
 _SCOPE_RANK = {scope: rank for rank, scope in enumerate(Scope)}
 _ROUNDING = 1e-9
 SURE_STEP = 0.05
-"""Effective confidences that differ by less are equal: some hours of age don't outweigh what is more relevant."""
+"""Step for comparing effective confidences: some hours of age must not outweigh relevance."""
 FINER = 10
-"""Steps of a bucket, by which what is equal in all else is ordered before what is newer comes first."""
+"""Finer steps per bucket, compared before the creation time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,29 +20,29 @@ class RankedMemory:
     memory: Memory
     score: float
     similarity: float | None = None
-    """Of the memory and the question by themselves; filled in for an answer."""
+    """Similarity of the memory and the question, independent of other memories; set for an answer."""
     folded: tuple[str, ...] = ()
-    """Ids of those behind it that say the same, best first."""
+    """Ids of lower ranked memories that say the same, best first."""
     spread: bool = False
-    """Whether it is shown for its session, in the place of a better hit of another one."""
+    """True if it is shown for its session, instead of a better hit of another session."""
 
 
 def bucket(top: float, score: float, width: float) -> int:
-    """The bucket: widths by which `score` lies below `top`, 0 for the best."""
+    """The bucket number: how many widths `score` is below `top`, 0 for the best."""
     return int((top - score) / width + _ROUNDING)
 
 
 def in_steps(hits: Sequence[RankedMemory], top: float, width: float) -> list[RankedMemory]:
-    """The hits with scores in whole widths below the top one, as they are ordered by."""
+    """The hits with scores rounded to whole widths below the top one, as used for the order."""
     return [replace(hit, score=top - bucket(top, hit.score, width) * width) for hit in hits]
 
 
 def ordered(
     memories: Sequence[RankedMemory], *, now: int, width: float, half_life_days: Mapping[MemoryType, float | None]
 ) -> list[RankedMemory]:
-    """Best first. Scores less than `width` apart, measured from the top one, are ties, broken by scope (agent, project,
-    shared, session), effective confidence, finer steps of the score, creation time, id. The order of
-    `memories` makes no difference."""
+    """Sort best first. Scores in the same bucket of `width`, measured from the top one, are ties, broken by scope
+    (agent, project, shared, session), effective confidence, finer steps of the score, creation time, id. Independent
+    of the order of `memories`."""
     if not memories:
         return []
     top = max(ranked.score for ranked in memories)
@@ -62,5 +62,5 @@ def ordered(
 
 
 def sure_step(memory: Memory, now: int, half_life_days: Mapping[MemoryType, float | None]) -> int:
-    """The step that its effective confidence lies in."""
+    """The memory's effective confidence in steps of `SURE_STEP`."""
     return round(effective_confidence(memory, now, half_life_days) / SURE_STEP)

@@ -10,9 +10,9 @@ from openbrain_api.recall.comparing.time_words import TimeSpan
 from openbrain_api.recall.order import RankedMemory
 
 KEYWORD_BOOST = 0.3
-"""The boost of keywords when the request names none."""
+"""The default boost of keywords."""
 LISTED_BOOST = 1.5
-"""The factor of a score where one of the boost words is found (the original's form)."""
+"""The factor for a score if one of the boost words is found (the original's form)."""
 
 
 class Match(StrEnum):
@@ -20,7 +20,7 @@ class Match(StrEnum):
 
     MEANING = "meaning"
     NAMES = "names"
-    """Only that one of its names stands in the question."""
+    """A memory matches if one of its names occurs in the question; nothing else counts."""
 
 
 Json = Mapping[str, object]
@@ -28,7 +28,7 @@ Json = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One recall, checked."""
+    """One validated recall."""
 
     query: str
     top_k: int
@@ -36,31 +36,31 @@ class Question:
     criteria: Criteria
     keywords: tuple[str, ...] = ()
     boost: float = KEYWORD_BOOST
-    """Added to the score, x the share of `keywords` present."""
+    """Added to the score, multiplied by the share of `keywords` present."""
     boost_words: tuple[str, ...] = ()
     match: Match = Match.MEANING
     explain: bool = False
-    """Whether the answer tells how each score came about."""
+    """Whether the answer explains each score."""
     text_weight: float | None = None
-    """Of keywords in the fusion, 0..1; None takes the setting. At 1 or 0 the other index is not asked."""
+    """Weight of the text index in the fusion, 0..1; None takes the setting. At 1 or 0 the other index is not asked."""
     late_weight: float | None = None
-    """Of late interaction beside the fusion, 0..1; None takes the setting, 0 leaves it out."""
+    """Weight of late interaction against the fusion, 0..1; None takes the setting, 0 turns it off."""
     precision: Precision | None = None
     """None takes the setting."""
     min_similarity: float | None = None
-    """Stands for the floors of `precision`."""
+    """Replaces the floors of `precision`."""
     neighbours: bool | None = None
-    """Whether turns beside a turn count; None takes the setting."""
+    """Whether neighbouring turns count; None takes the setting."""
     fold: bool | None = None
     """Whether near-equal memories are folded into the first of them; None takes the setting."""
     spread: bool | None = None
-    """Whether hits of few sessions make room for others; None takes the setting."""
+    """Whether hits of few sessions give way to hits of other sessions; None takes the setting."""
     time_words: bool = True
-    """Whether times that it names lift what happened then."""
+    """Whether times named in the query raise memories of those times."""
     asked_at: int | None = None
     """Reference time of relative time words, microseconds; None: the clock."""
     as_of: int | None = None
-    """Asked of that time, microseconds; None of now."""
+    """Recall the state at this time, microseconds; None: the current state."""
 
     @property
     def reads_content(self) -> bool:
@@ -70,14 +70,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallResult:
-    """Best first, and which indexes did not answer."""
+    """The ranked memories, best first, and the indexes that did not answer."""
 
     ranked: tuple[RankedMemory, ...]
     degraded: tuple[str, ...]
     now: int
     nothing_close: bool = False
-    """Something was found, and nothing of it is near enough to be shown."""
+    """True if memories were found, but none is near enough to be shown."""
     times: tuple[TimeSpan, ...] = ()
     """Time spans read from the question."""
     explained: Mapping[str, Json] = field(default_factory=dict)
-    """By memory id, where it was asked for."""
+    """By memory id, if requested."""

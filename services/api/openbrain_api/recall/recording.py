@@ -1,4 +1,4 @@
-"""Answered recalls on their way into the truth, behind the answers: a question never waits for its record."""
+"""Records answered recalls in the database in the background: an answer never waits for its record."""
 
 import asyncio
 from collections import deque
@@ -14,12 +14,12 @@ from openbrain.ports.streams import Wake
 BATCH = 200
 PATIENCE_S = 2.0
 KEPT = 10_000
-"""Records that wait at most; beyond it the oldest are given up, counted."""
+"""Most waiting records; beyond that the oldest are dropped and counted."""
 _log = structlog.get_logger(__name__)
 
 
 class Recorder:
-    """Writes records in batches: at once when idle, and what came meanwhile together."""
+    """Writes records in batches."""
 
     def __init__(self, memories: Memories, wake: Wake, *, pause_s: float = 0.25) -> None:
         self._memories = memories
@@ -30,7 +30,7 @@ class Recorder:
         self._closing = asyncio.Event()
 
     def add(self, record: RecallRecord) -> None:
-        """Returns at once."""
+        """Queue a record, without waiting."""
         if len(self._waiting) >= KEPT:
             self._waiting.popleft()
             metrics.RECALLS_UNRECORDED.inc()
@@ -39,15 +39,15 @@ class Recorder:
             self._work = asyncio.create_task(self._write(), name="recalls")
 
     async def written(self) -> None:
-        """Returns when what waits now is in the truth. `TryLater` where that takes long."""
+        """Wait until the queued records are in the database. Raise `TryLater` if that takes more than `PATIENCE_S`."""
         if self._work is None or self._work.done():
             return
         done, _ = await asyncio.wait({self._work}, timeout=PATIENCE_S)
         if not done:
-            raise TryLater("recalls can't be recorded at this moment: give the feedback later")
+            raise TryLater("recalls can't be recorded right now: give the feedback later")
 
     async def close(self) -> None:
-        """Write what waits, once; what the truth does not take then is given up."""
+        """Write the queued records, once; drop them if the database fails."""
         self._closing.set()
         if self._work is not None:
             await self._work
@@ -60,7 +60,7 @@ class Recorder:
             try:
                 await self._memories.record_recalls(batch)
                 await self._wake.notify()
-            except Exception as error:  # noqa: BLE001 - a record that fails must not end the app, nor those behind it
+            except Exception as error:  # noqa: BLE001 - a failed record must not stop the app or later records
                 if self._closing.is_set():
                     metrics.RECALLS_UNRECORDED.inc(len(batch) + len(self._waiting))
                     return

@@ -1,1 +1,1 @@
-"""The vault of a workspace, as the API reads and writes it."""
+"""Reading and writing the vault of a workspace."""

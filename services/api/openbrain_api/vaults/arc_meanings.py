@@ -1,7 +1,7 @@
-"""Meanings of a vault's arcs: token states of what they begin with, made when a question first asks for them.
+"""Meanings of a vault's arcs: token states of their beginnings, made when a question first needs them.
 
-They are made behind the answers, and kept in memory by what was said; an arc whose page is gone is forgotten with the
-next question. Without token states arcs are found by their words alone.
+They are made in the background and cached in memory by the hash of the text. The next question drops those of arcs that
+are gone. Without token states, arcs are found only by their words.
 """
 
 import asyncio
@@ -18,20 +18,20 @@ from openbrain.ports.models import TokenEncoder
 from openbrain_api.recall.comparing.similarity import SHARE_OF_BEST, floor
 
 WAIT_S: Final = 1.0
-"""A question waits so long for what is not known yet."""
+"""Longest wait of a question for missing token states."""
 BATCH: Final = 16
 MOST: Final = 5000
-"""Arcs of a vault that are compared by meaning: some 20 MB."""
+"""Most arcs of a vault that are compared by meaning: some 20 MB."""
 LEAST: Final = 0.3
-"""The similarity that questions about something else reach where there are few arcs."""
+"""Least similarity that counts: with few arcs, unrelated questions reach up to this."""
 WORKSPACES: Final = 16
 _log = structlog.get_logger(__name__)
 States = Mapping[str, bytes]
-"""By the hash of a text."""
+"""Token states by the hash of a text."""
 
 
 class ArcMeanings:
-    """Compares questions with arcs."""
+    """Compares questions with arcs by meaning."""
 
     def __init__(self, encoder: TokenEncoder | None) -> None:
         self._encoder = encoder
@@ -39,9 +39,8 @@ class ArcMeanings:
         self._making: dict[str, asyncio.Task[None]] = {}
 
     async def near(self, workspace_id: str, question: str, texts: Sequence[str]) -> tuple[Sequence[float], bool]:
-        """Give each text's similarity to the question (0..1, 0 for a far one), and whether all were compared: by the
-        next question they will be. `texts` are those of a whole vault, what matters most
-        first."""
+        """Return each text's similarity to the question (0..1, 0 if not near), and whether all were compared; missing
+        ones are made in the background for later questions. `texts`: those of a whole vault, most important first."""
         if self._encoder is None or not texts:
             return [0.0] * len(texts), True
         keys = [_key(text) for text in texts]
@@ -57,7 +56,7 @@ class ArcMeanings:
         return [item if item >= least else 0.0 for item in near], len(known) == len(texts)
 
     async def close(self) -> None:
-        """Make no more."""
+        """Cancel the background work."""
         await cancel(*self._making.values())
 
     async def _known(self, encoder: TokenEncoder, workspace_id: str, texts: Mapping[str, str]) -> States:
@@ -78,7 +77,7 @@ class ArcMeanings:
                 some = keys[start : start + BATCH]
                 made = await encoder.encode([texts[key] for key in some])
                 states = self._states.get(workspace_id)
-                if states is None:  # other workspaces were asked for meanwhile
+                if states is None:  # evicted by questions of other workspaces
                     return
                 states |= {key: item.states for key, item in zip(some, made, strict=True)}
         except OpenBrainError as error:

@@ -1,4 +1,4 @@
-"""Arcs found by the words of a question or near it in meaning, and one by its id. Blocking."""
+"""Find arcs by the words or the meaning of a question; read one by its id. Blocking."""
 
 import re
 from collections import Counter
@@ -20,14 +20,14 @@ _WORD = re.compile(r"\w+")
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _NO_PROSE = re.compile(r"<!--.*?-->|^#+ |[*|`]", re.DOTALL | re.MULTILINE)
 BEGINNING_CHARS: Final = 700
-"""Compared by meaning: title, summary, and what the page begins with."""
+"""Characters compared by meaning: title, summary, and the beginning of the page."""
 _BODY: Final = 0.6
-"""Of a word that stands in the page, and not in its title or summary."""
+"""Weight of a word that occurs in the page, but not in its title or summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundArc:
-    """An arc, what it begins with, and how many of the question's words it holds, 0..1."""
+    """An arc, its beginning, and the weighted share of the question's words that it contains, 0..1."""
 
     arc: Arc
     beginning: str
@@ -43,7 +43,7 @@ class _Page:
 
 
 def read(folder: Folder, query: ArcsQuery) -> tuple[list[FoundArc], bool]:
-    """All arcs, those that matter most first, and whether all were read."""
+    """Read all arcs, by falling heat. Also return whether all were read."""
     words = _words(query.q)
     if not words:
         raise Invalid("q", "give at least one word")
@@ -63,8 +63,8 @@ def read(folder: Folder, query: ArcsQuery) -> tuple[list[FoundArc], bool]:
 
 
 def best(arcs: Sequence[FoundArc], near: Sequence[float], query: ArcsQuery) -> list[ArcAnswer]:
-    """Arcs that the query does not exclude and that hold a word of it, rare words counting more, or are near it in
-    meaning. `near`: in the order of `found`, 0 where that is not known."""
+    """The best arcs that pass the query's filters and contain a word of it, or are near it in meaning. `near`: the
+    similarities in the order of `arcs`, 0 if not near or unknown."""
     scored = [
         (round(max(item.score, meaning), 4), item.arc)
         for item, meaning in zip(arcs, near, strict=True)
@@ -78,7 +78,7 @@ def best(arcs: Sequence[FoundArc], near: Sequence[float], query: ArcsQuery) -> l
 
 
 def one(folder: Folder, arc_id: str) -> ArcDetail:
-    """The page of this name; `NotFound` where there is none, or where it is no arc."""
+    """Return the arc with this page name. Raise `NotFound` if there is no such page, or it is not an arc."""
     for entry in _pages(folder):
         if _name(entry.path) == arc_id and (arc := _read(folder, entry)) is not None:
             return ArcDetail(**dict(_answer(arc.arc, None)), content=folder.read(entry.path))
@@ -86,7 +86,7 @@ def one(folder: Folder, arc_id: str) -> ArcDetail:
 
 
 def _pages(folder: Folder) -> Iterator[Entry]:
-    """Regions before clusters: what was put into a region counts."""
+    """All pages of arcs. Regions come before clusters, so that a page's copy in a region wins."""
     seen: set[str] = set()
     for name in FOLDERS:
         for entry in folder.walk(name):

@@ -1,4 +1,4 @@
-"""Arcs of a vault for a brief: those whose page changed, and those that stand still. Only these are read. Blocking."""
+"""Arcs of a vault for a brief: recently changed ones, and those in mind, which may be stuck. Blocking."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,26 +14,27 @@ from openbrain.vault.pages.index import REGIONS
 FOLDERS: Final = (*REGIONS, "clusters")
 IN_MIND: Final = ("frontal-lobe/conscious", "frontal-lobe/unconscious")
 MOST: Final = 500
-"""Pages read of each sort."""
+"""Most pages read of each sort."""
 _STILL: Final = frozenset({"stalled", "abandoned"})
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An arc, and when its page changed last (microseconds). A tick that only moves its heat leaves the file's time."""
+    """An arc, and the time of its page's last change (microseconds). A tick that changes only its heat keeps the file's
+    time."""
 
     arc: Arc
     at: int
 
     @property
     def stuck(self) -> bool:
-        """Whether it stands still, or is an incident that is not over."""
+        """True if the arc is stalled or abandoned, or an open incident."""
         incident = self.arc.path.startswith("amygdala/") and self.arc.status == "active"
         return incident or self.arc.status in _STILL
 
 
 def recent_arcs(folder: Folder, since: int, project: str) -> list[Seen]:
-    """Arcs whose page changed since then, the newest first, then others that are or were in mind."""
+    """Arcs whose page changed since then, newest first, then those referred to from the (un)conscious folders."""
     entries = (entry for name in FOLDERS for entry in folder.walk(name) if _is_page(entry))
     newest = nlargest(
         MOST, (entry for entry in entries if entry.mtime_ns // 1000 >= since), key=lambda entry: entry.mtime_ns

@@ -1,4 +1,4 @@
-"""The feed folder as the agents' client reads it over HTTP."""
+"""The feed folder, as agents' clients read it over HTTP."""
 
 import hashlib
 import json
@@ -16,16 +16,16 @@ from openbrain.vault.front_matter.document import read
 
 FEED = "brain-feed"
 ALARM = "amygdala-active.md"
-"""Not in the feed: `/signal` tells it, and a session that asks for both would hear it twice."""
+"""Left out of the feed: `/signal` returns it, and a session that reads both would see it twice."""
 _PRIORITY, _TTL_S, _SEVERITY = 5, 3600, "info"
 _CITED = 20
-"""Memories of one arc."""
+"""Most memories listed for one arc."""
 _ROW = re.compile(r"^\| (?:\[\[)?([^\[\]|]+?)(?:\]\])? \| \d+ \|", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """A page of the feed; `mtime_ns` of its file."""
+    """A page of the feed, and its file's `mtime_ns`."""
 
     fields: dict[str, Any]
     mtime_ns: int
@@ -33,13 +33,13 @@ class FeedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """All of it, the highest priority first."""
+    """All entries, the highest priority first."""
 
     entries: Sequence[FeedEntry]
 
     @property
     def hash(self) -> str:
-        """Changes with every part of every entry."""
+        """A hash of all entries."""
         text = json.dumps([entry.fields for entry in self.entries], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -48,12 +48,12 @@ class Feed:
         return [entry.fields for entry in self.entries if word in entry.fields["id"]]
 
     def others(self, *words: str) -> list[dict[str, Any]]:
-        """Entries with none of them."""
+        """Entries with none of these words in their id."""
         return [entry.fields for entry in self.entries if not any(word in entry.fields["id"] for word in words)]
 
 
 def read_feed(folder: Folder) -> Feed:
-    """Pages with front matter and a body; of several with one id the first by name. Blocking."""
+    """Read the pages that have front matter and a body; of several with the same id, the first by name. Blocking."""
     entries: dict[str, FeedEntry] = {}
     for file in folder.walk(FEED):
         name = file.path.removeprefix(f"{FEED}/")
@@ -76,7 +76,7 @@ def _fields(text: str, name: str) -> dict[str, Any] | None:
     front = page.front
     priority, ttl = front.number("priority"), front.number("ttl")
     if (priority is None and "priority" in front) or (ttl is None and "ttl" in front):
-        return None  # as the client does with its files
+        return None  # invalid numbers: the client, too, skips such a file
     stem = name.removesuffix(".md")
     own = {
         "id": front.text("id") or stem,
@@ -91,8 +91,8 @@ def _fields(text: str, name: str) -> dict[str, Any] | None:
 async def cited(
     entries: Sequence[dict[str, Any]], viewer: Viewer, now: int, *, made: Vault, rows: Memories
 ) -> list[dict[str, Any]]:
-    """Add `memories` to the metadata of these entries: arc -> ids of living memories that the viewer sees, which its
-    lessons, decisions and milestones are."""
+    """Add `memories` to the entries' metadata: for each arc, the ids of its active memories (lessons, decisions,
+    milestones) that the viewer may see."""
     arcs = {arc for entry in entries for arc in _ROW.findall(entry["content"])}
     by_arc = await made.memories_of_arcs(viewer.workspace_id, arcs) if arcs else {}
     if not by_arc:

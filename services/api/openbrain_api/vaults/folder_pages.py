@@ -1,4 +1,4 @@
-"""Pages of a vault, listed and searched. Blocking."""
+"""List, read and search files of a vault. Blocking."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -16,14 +16,14 @@ LINE_CHARS: Final = 300
 
 
 def visible(path: str) -> str:
-    """A path that a client may name. `NotFound` for what begins with a dot: the tick's own."""
+    """Return the path if clients may read it. Raise `NotFound` for names that begin with a dot: they are the tick's."""
     if any(part.startswith(".") and part not in {".", ".."} for part in path.split("/")):
         raise NotFound(f"{path}: no such file in the vault")
     return path
 
 
 def listed(folder: Folder, path: str, limit: int, after: str | None) -> list[VaultFile]:
-    """Files below a folder, in the order of their names, behind `after`."""
+    """Files below a folder, in order of their paths, beginning after `after`."""
     behind = tuple(after.split("/")) if after else ()
     files = (file for file in folder.walk(visible(path)) if tuple(file.path.split("/")) > behind)
     return [shown_file(file) for file in islice(files, limit)]
@@ -37,12 +37,12 @@ def page(folder: Folder, path: str) -> VaultPage:
 
 
 def shown_file(file: Entry) -> VaultFile:
-    """Without its text."""
+    """A file without its text."""
     return VaultFile(path=file.path, size=file.size, modified_at=to_datetime(file.mtime_ns // 1000))
 
 
 def searched(folder: Folder, path: str, question: str, limit: int) -> tuple[list[VaultHit], bool]:
-    """Pages that hold every word, each with its first line that holds one; and whether all were looked at."""
+    """Pages that contain every word, each with its first line that contains one; and whether all were searched."""
     words = [word.casefold() for word in question.split()]
     if not words:
         raise Invalid("q", "give at least one word")

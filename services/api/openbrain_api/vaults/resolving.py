@@ -1,4 +1,4 @@
-"""A posted signal that says it is over: which signal it names, and its end."""
+"""A posted signal with severity `resolved`: find the signal that it names, and end it."""
 
 from typing import Any, Final
 
@@ -11,13 +11,13 @@ from openbrain.vault.pages.bodies import first_line
 from openbrain_api.http.route import Call
 
 LOOKED_AT: Final = 1000
-"""Signals of the source, the newest first."""
+"""Most signals of the source that are searched, newest first."""
 _SHOWN: Final = 5
 
 
 async def named(call: Call[Any, Any], post: Post) -> Signal:
-    """The signal of the post's source that says the same, else the only one of that source that is open. `Invalid` or
-    `NotFound` say why it is none."""
+    """Return the signal of the post's source with the same text, else the only open one of that source. Raise `Invalid`
+    or `NotFound` if there is none."""
     if Permission.SIGNAL_ACK not in call.actor.permissions:
         raise Forbidden("this key may not end signals: it needs the permission signal.ack")
     if not post.attrs.get("source", "").strip():
@@ -33,15 +33,14 @@ async def named(call: Call[Any, Any], post: Post) -> Signal:
     if still_open:
         titles = "; ".join(first_line(signal.title, 80) for signal in still_open[:_SHOWN])
         raise Invalid(
-            "content", f"{len(still_open)} signals of this source are open: say again which one is over: {titles}"
+            "content",
+            f"{len(still_open)} signals of this source are open: give the text of the one that is over: {titles}",
         )
-    raise NotFound(
-        f"no signal of the source {post.source!r} is open, so none ends: look for its name in the list of signals"
-    )
+    raise NotFound(f"no signal of the source {post.source!r} is open: look up the source's name in the list of signals")
 
 
 async def resolve(call: Call[Any, Any], signal: Signal, post: Post, at: int) -> None:
-    """End it, unless it has ended or began after the request, which may come again."""
+    """End the signal. Do nothing if it has ended, or was raised after the request, which may be a repeated one."""
     if not signal.state.open or signal.first_raised_at > at:
         return
     change = SignalChange(

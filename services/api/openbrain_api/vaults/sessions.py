@@ -1,4 +1,4 @@
-"""The project that a session works on, by its transcript, else by the arc that holds the session. Blocking."""
+"""Find the project of a session: by its transcript, else by the arc that lists the session. Blocking."""
 
 import re
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from openbrain.vault.markers.transcripts import lines, project_of, records
 from openbrain.vault.pages.arc_parsing import parse_arc
 
 ARCS: Final = 200
-"""The newest pages of clusters/ are looked into."""
+"""Number of newest pages of clusters/ that are searched."""
 RECORDS: Final = 200
-"""A transcript says where it works in its first lines."""
+"""Number of a transcript's first lines that are searched for its working directory."""
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,200}")
 
 
 def project_of_session(session: str, projects_dir: Path | None, vault: Folder) -> str:
-    """'' where nothing knows it."""
+    """The project of a session; '' if unknown."""
     if not _NAME.fullmatch(session):
         return ""
     return _by_transcript(session, projects_dir) or _by_arc(session, vault)

@@ -1,4 +1,4 @@
-"""The caller's vault, and the one way to write into it."""
+"""The caller's vault, and the only way to write to it."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -17,22 +17,22 @@ from openbrain_api.http import parsing
 from openbrain_api.http.route import Call
 
 _ATTEMPTS = 3
-"""People edit pages too: a plan that one of them has outrun is made again."""
+"""Attempts to write: people edit pages too, and a draft that conflicts with an edit is made again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A request's changes of the vault; none where all stands there already."""
+    """A request's changes to the vault; none if everything is there already."""
 
     changes: Sequence[Change]
     response: dict[str, Any]
-    """The response about them."""
+    """The response that reports them."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """A request to write. `path_of(at)` is where it would go, `draft_of(path, at)` what it does; both run in a thread,
-    while nobody else writes."""
+    """A request to write. `path_of(at)` returns the target path, `draft_of(path, at)` the changes. Both run in a thread
+    under the vault's lock."""
 
     key: str
     content_hash: str
@@ -41,7 +41,7 @@ class WriteRequest:
 
 
 def vault_of(call: Call[Any, Any]) -> Folder:
-    """The vault of the key's workspace. `NotFound` where it has none, `Forbidden` to keys that are limited to orgs."""
+    """The vault of the key's workspace. Raise `NotFound` if it has none, `Forbidden` for keys limited to orgs."""
     vaults = call.api.settings.vaults
     root = vaults.folders.get(call.actor.workspace_id)
     if root is None:
@@ -52,7 +52,7 @@ def vault_of(call: Call[Any, Any]) -> Folder:
 
 
 def readable_vault(call: Call[Any, Any], org: str | None) -> Folder | None:
-    """The vault, where the key may read it and nothing is narrowed to an org: a vault has none."""
+    """The vault; None if the key may not read it, or the request is narrowed to an org: a vault has no orgs."""
     if Permission.VAULT_READ not in call.actor.permissions or org:
         return None
     try:
@@ -62,8 +62,7 @@ def readable_vault(call: Call[Any, Any], org: str | None) -> Folder | None:
 
 
 def key_of(call: Call[Any, Any], content_hash: str) -> str:
-    """The request's own word for "the same again": `Idempotency-Key`, the original's `X-Idempotency-Key`, or what it
-    holds."""
+    """The request's idempotency key: `Idempotency-Key`, the original's `X-Idempotency-Key`, or the content's hash."""
     headers = dict(call.headers)
     if (own := headers.get(b"x-idempotency-key")) and b"idempotency-key" not in headers:
         headers[b"idempotency-key"] = own
@@ -71,12 +70,13 @@ def key_of(call: Call[Any, Any], content_hash: str) -> str:
 
 
 def hash_of(*parts: str) -> str:
-    """Of all that is asked for."""
+    """An unambiguous hash of all parts of a request."""
     return sha256("\0".join(f"{len(part)} {part}" for part in parts).encode())
 
 
 async def write_once(call: Call[Any, Any], folder: Folder, request: WriteRequest) -> tuple[VaultWrite, Draft | None]:
-    """Write once: again, it is what was written then, and no draft. `VaultBusy` where another writes for too long."""
+    """Write once. A repeated request returns the first write and no draft. Raise `VaultBusy` if the vault stays locked
+    for too long."""
     actor, store = call.actor, call.api.store
     async with vault_writer(store.leases, actor.workspace_id, wait_s=call.api.settings.vaults.tuning.wait_s):
         await asyncio.to_thread(journal.recover, folder)
@@ -106,4 +106,4 @@ def _applied(folder: Folder, request: WriteRequest, write: VaultWrite) -> Draft:
         except Conflict:
             continue
         return draft
-    raise TryLater("somebody edits the same page again and again: try again in a minute")
+    raise TryLater("the page was edited during each attempt: try again in a minute")

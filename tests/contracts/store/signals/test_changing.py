@@ -47,7 +47,7 @@ async def test_an_acknowledgement_names_what_was_heard(store: SqlStore) -> None:
     old = await store.signals.change_signal(change(signal, signal_id="", seq=2))
     assert (old.id, old.state) == (signal.id, SignalState.ACTIVE)
     assert [each.agent_id for each in await store.signals.signal_acks(viewer(), signal.id, 10)] == ["bob"]
-    with pytest.raises(Conflict, match="stronger"):
+    with pytest.raises(Conflict, match="severity has risen"):
         await store.signals.change_signal(change(signal, Step.RESOLVED, seq=2))
     assert (await store.signals.change_signal(change(signal, signal_id="", seq=3))).state is SignalState.ACKNOWLEDGED
     assert (await store.signals.change_signal(change(signal, Step.RESOLVED, seq=3))).state is SignalState.RESOLVED

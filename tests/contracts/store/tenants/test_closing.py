@@ -76,7 +76,7 @@ async def test_its_keys_open_nothing_at_once(store: SqlStore, database: Database
     assert await store.api_keys.key_by_hash(secret_hash) is None
     assert await store.api_keys.key_by_hash(other) is not None
     assert [each.id for each in await store.workspaces.workspaces()] == ["w2"]
-    with pytest.raises(NeverRetry, match="no workspace"):
+    with pytest.raises(NeverRetry, match="not an existing workspace"):
         await tenants.require("w1")
     key, secret = issue(workspace_id="w1", name="late", permissions=frozenset(Permission), now=START)
     with pytest.raises(NotFound):

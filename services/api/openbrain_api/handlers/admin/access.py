@@ -45,7 +45,7 @@ from openbrain_api.http.route import Call, Nothing, Route
     problems=(409,),
 )
 async def create_workspace(call: Call[WorkspaceBody, Nothing]) -> Response:
-    """Make a workspace."""
+    """Create a workspace."""
     operators_only(call, "workspaces are made and listed with")
     body = call.body
     workspace = Workspace(
@@ -63,9 +63,9 @@ async def create_workspace(call: Call[WorkspaceBody, Nothing]) -> Response:
 
 @Route("GET", "/v1/admin/workspaces", permission=Permission.ADMIN, response=WorkspaceList)
 async def workspaces(call: Call[Nothing, WorkspacesQuery]) -> Response:
-    """Workspaces, by id.
+    """List workspaces by id.
 
-    Those with a quota tell what they hold.
+    Those with a quota show their usage.
     """
     operators_only(call, "workspaces are made and listed with")
     query = call.query
@@ -76,7 +76,7 @@ async def workspaces(call: Call[Nothing, WorkspacesQuery]) -> Response:
 
 @Route("PATCH", "/v1/admin/workspaces/{id}", permission=Permission.ADMIN, response=WorkspaceAnswer, problems=(404,))
 async def change_workspace(call: Call[WorkspaceChangeBody, Nothing]) -> Response:
-    """Change a workspace's name, quotas, or what becomes of personal data that is stored in it."""
+    """Change a workspace's name, quotas, or policy for personal data that is stored in it."""
     operators_only(call, "workspaces are made and listed with")
     body = call.body
     quotas = {
@@ -113,7 +113,7 @@ async def delete_workspace(call: Call[Nothing, DeleteWorkspaceQuery]) -> Respons
     if workspace_id == OPERATORS:
         raise Conflict(f"the workspace {OPERATORS} holds the keys that make all others: it can't be deleted")
     if call.query.confirm != workspace_id:
-        raise Invalid("confirm", "must be the workspace's id; dry_run=1 tells what would be deleted")
+        raise Invalid("confirm", "must be the workspace's id; dry_run=1 shows what would be deleted")
     operation = new_operation(call, CLOSE, {"workspace": workspace_id}, 2 * counts["memories"])
     queued = await call.api.store.workspaces.close_workspace(workspace_id, operation)
     call.api.keyring.look_again()
@@ -129,7 +129,7 @@ async def _counted(call: Call[Any, Any], rows: Sequence[Workspace]) -> list[Work
 
 @Route("POST", "/v1/admin/keys", permission=Permission.ADMIN, response=KeyCreated, statuses=(201,), problems=(404, 409))
 async def create_key(call: Call[KeyBody, Nothing]) -> Response:
-    """Make a key; its secret is in this answer only."""
+    """Create a key; its secret is in this answer only."""
     body, now = call.body, call.api.clock.now()
     at = None if body.expires_at is None else from_datetime(body.expires_at)
     key, secret = issue(
@@ -150,7 +150,7 @@ async def create_key(call: Call[KeyBody, Nothing]) -> Response:
 
 
 def _rate(call: Call[Any, Any], requested: int | None) -> int | None:
-    """Operators say how much a workspace may ask for: its own admins give no key more than theirs has."""
+    """The rate of a new key. Operators set how much a workspace may ask: its admins give no key more than their own."""
     own, usual = call.actor.rate_limit, call.api.settings.server.rate_per_minute
     most = own or usual
     if call.actor.workspace_id == OPERATORS or not most:
@@ -158,13 +158,13 @@ def _rate(call: Call[Any, Any], requested: int | None) -> int | None:
     if requested is not None and requested > most:
         raise Invalid("rate_limit", f"must be at most {most}, as this key's own is: ask an operator for more")
     if requested is None and own is not None and (not usual or own < usual):
-        return own  # the setting would be more
+        return own  # the default would be more
     return requested
 
 
 @Route("GET", "/v1/admin/keys", permission=Permission.ADMIN, response=KeyList)
 async def keys(call: Call[Nothing, KeysQuery]) -> Response:
-    """The workspace's keys, newest first."""
+    """List the workspace's keys, newest first."""
     query = call.query
     workspace_id = workspace_of(call, query.workspace_id, "keys")
     rows = await call.api.store.api_keys.keys(workspace_id, query.limit, position(query.cursor))
@@ -184,7 +184,7 @@ async def keys(call: Call[Nothing, KeysQuery]) -> Response:
 async def rotate_key(call: Call[RotateBody, WorkspaceQuery]) -> Response:
     """Replace a key by a new one; its secret is in this answer only.
 
-    The successor may do the same. The old key ends after the overlap.
+    The new key has the same permissions. The old key ends after the overlap.
     """
     workspace_id, now = workspace_of(call, call.query.workspace_id, "keys"), call.api.clock.now()
     old = found(await call.api.store.api_keys.key(workspace_id, call.path["id"]), "key")

@@ -1,4 +1,4 @@
-"""Dead letters, for operators. What an entry holds is shown where it is asked for, and logged nowhere."""
+"""Dead letters, for operators. The content of an entry is shown only on request and never logged."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -27,7 +27,7 @@ SAMPLE = 20
 
 @Route("GET", "/v1/admin/dead", permission=Permission.ADMIN, response=DeadLetterList)
 async def dead_letters(call: Call[Nothing, DeadQuery]) -> Response:
-    """Dead letters, without what they hold."""
+    """List dead letters, without their contents."""
     operators_only(call, "streams need")
     query = call.query
     letters, after = await call.api.streams.dead(_filter(call, query), query.limit, query.cursor or "")
@@ -37,7 +37,7 @@ async def dead_letters(call: Call[Nothing, DeadQuery]) -> Response:
 
 @Route("GET", "/v1/admin/dead/{id}", permission=Permission.ADMIN, response=DeadLetterAnswer, problems=(404,))
 async def dead_letter(call: Call[Nothing, LetterQuery]) -> Response:
-    """One dead letter; with body=1 the entry itself."""
+    """One dead letter; with body=1 also the content of its entry."""
     operators_only(call, "streams need")
     letter = found(await call.api.streams.dead_letter(call.path["id"]), "dead letter")
     return respond(_shown_letter(letter, **({"fields": dict(letter.fields)} if call.query.body else {})))
@@ -52,7 +52,7 @@ async def dead_letter(call: Call[Nothing, LetterQuery]) -> Response:
     waits=True,
 )
 async def replay_dead(call: Call[DeadReplayBody, Nothing]) -> Response:
-    """Give dead letters again to the groups that they died in."""
+    """Deliver dead letters again to the groups that failed on them."""
     return await _work(call, DEAD_REPLAY)
 
 
@@ -65,7 +65,7 @@ async def replay_dead(call: Call[DeadReplayBody, Nothing]) -> Response:
     waits=True,
 )
 async def discard_dead(call: Call[DeadDiscardBody, Nothing]) -> Response:
-    """Throw dead letters away for good."""
+    """Delete dead letters for good."""
     return await _work(call, DEAD_DISCARD, reason=call.body.reason or "")
 
 
@@ -104,7 +104,7 @@ def _milliseconds(at: datetime | None) -> int | None:
 
 
 def _shown_letter(letter: DeadLetter, **fields: object) -> DeadLetterAnswer:
-    """Without the entry, but for what is given."""
+    """The answer about a letter, without the entry's content unless given in `fields`."""
     members = DeadLetterAnswer.model_fields.keys() - {"fields", "first_at", "died_at"}
     return DeadLetterAnswer(
         **{name: getattr(letter, name) for name in members},

@@ -1,4 +1,4 @@
-"""The indexes as operators see them: generations, which of them serves, making them anew, verification."""
+"""The indexes, for operators: list, switch and drop generations, reindex, verify."""
 
 import asyncio
 from dataclasses import asdict
@@ -29,14 +29,14 @@ from openbrain_api.http.route import Call, Nothing, Route
 
 HOW = ("re_embed", "rate", "max_failures")
 REBUILDING = frozenset({REINDEX, "model-change"})
-"""Kinds of operations that make an index anew; the second is about vectors."""
+"""Kinds of operations that rebuild an index; the second always rebuilds the vector index."""
 OPEN = (OperationStatus.QUEUED, OperationStatus.RUNNING)
 _PAUSE_S = 0.2
 
 
 @Route("GET", "/v1/admin/generations", permission=Permission.ADMIN, response=GenerationList)
 async def generations(call: Call[Nothing, GenerationsQuery]) -> Response:
-    """The generations of the indexes."""
+    """List the generations of the indexes."""
     operators_only(call, "indexes are shared by all workspaces: this needs")
     shown = tuple(shown_generation(row) for row in await call.api.store.generations.generations(call.query.index))
     return respond(GenerationList(generations=shown, count=len(shown)))
@@ -50,13 +50,13 @@ async def generations(call: Call[Nothing, GenerationsQuery]) -> Response:
     problems=(404, 409),
 )
 async def switch(call: Call[Nothing, Nothing]) -> Response:
-    """Let a kept generation serve.
+    """Make a kept generation the serving one.
 
-    The one before is kept.
+    The previous one is kept.
     """
     generation = await _named(call)
     if generation.status == GenerationStatus.BUILDING:
-        raise Conflict(f"{generation.name} is being built: it serves by itself when it is whole")
+        raise Conflict(f"{generation.name} is being built: it will serve by itself when it is complete")
     serving = await call.api.store.generations.serving(generation.kind)
     if serving is not None and serving.builder != generation.builder:
         raise Conflict(f"{generation.name} is of another version and was not kept current: run `openbrain reindex`")
@@ -78,7 +78,7 @@ async def drop(call: Call[Nothing, DropQuery]) -> Response:
     if generation.status == GenerationStatus.SERVING:
         raise Conflict(f"{generation.name} serves: let another serve first")
     if generation.status == GenerationStatus.BUILDING and await running(call, generation.kind):
-        raise Conflict(f"{generation.name} is being built: cancel its operation, and it goes")
+        raise Conflict(f"{generation.name} is being built: cancel its operation, which removes it")
     if not call.query.dry_run:
         await _dropped(call, generation)
     return respond(GenerationDropped(dry_run=call.query.dry_run, generation=shown_generation(generation)))
@@ -88,11 +88,13 @@ async def drop(call: Call[Nothing, DropQuery]) -> Response:
     "POST", "/v1/admin/reindex", permission=Permission.ADMIN, response=Reindexed, statuses=(200, 202), problems=(409,)
 )
 async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
-    """Make an index anew beside the one that serves, or write memories again where they are."""
+    """Rebuild an index while the current one serves, or rewrite entries in place."""
     body, operator = call.body, call.actor.workspace_id == OPERATORS
     own = call.actor.workspace_id
     if not operator and not body.narrowed:
-        raise Forbidden(f"an index is made anew with an admin key of the workspace {OPERATORS}; in_place is for yours")
+        raise Forbidden(
+            f"a rebuild needs an admin key of the workspace {OPERATORS}; use in_place to rewrite your own workspace"
+        )
     if not operator and body.workspace_id not in (None, own):
         raise Forbidden(f"memories of another workspace need an admin key of the workspace {OPERATORS}")
     extent = Extent(
@@ -107,7 +109,7 @@ async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
     if serving is None:
         raise Conflict(f"there is no {body.index.value} index yet: its indexer makes it when it starts")
     if not body.narrowed and (other := await running(call, body.index)):
-        raise Conflict(f"this index is being made anew already, by the operation {other.id}")
+        raise Conflict(f"this index is already being rebuilt, by the operation {other.id}")
     total = await call.api.store.expected_entries.count_extent(extent)
     plan = {
         "dry_run": body.dry_run,
@@ -126,7 +128,7 @@ async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
 
 
 async def running(call: Call[Any, Any], kind: IndexKind) -> Operation | None:
-    """The operation that makes this index anew, if there is one."""
+    """The queued or running operation that rebuilds this index, if there is one."""
     open_ones = await call.api.store.operations.operations(OPERATORS, 100, kinds=REBUILDING, statuses=OPEN)
     return next(
         (
@@ -139,7 +141,7 @@ async def running(call: Call[Any, Any], kind: IndexKind) -> Operation | None:
 
 
 async def _dropped(call: Call[Any, Any], generation: Generation) -> None:
-    """Once nobody writes it: writers ask anew at least as often as their lease says."""
+    """Drop the generation once nobody writes it, within two lease times: a writer rereads its indexes once a lease."""
     until = asyncio.get_running_loop().time() + 2 * LEASE_S
     while True:
         try:
@@ -162,7 +164,7 @@ async def _named(call: Call[Any, Any]) -> Generation:
 
 
 def shown_generation(row: Generation) -> GenerationAnswer:
-    """One generation."""
+    """The answer about one generation."""
     return GenerationAnswer.of(
         row,
         index=row.kind,
@@ -174,7 +176,7 @@ def shown_generation(row: Generation) -> GenerationAnswer:
 
 @Route("POST", "/v1/admin/verify", permission=Permission.ADMIN, response=OperationAnswer, statuses=(202,))
 async def verify(call: Call[VerifyBody, Nothing]) -> Response:
-    """Hold every index against the database, and make them equal if so asked."""
+    """Compare every index with the database, and repair the differences on request."""
     operators_only(call, "indexes are shared by all workspaces: this needs")
     body = call.body
     request = {"full": body.full, "repair": body.repair or body.restored, "restored": body.restored}

@@ -1,4 +1,4 @@
-"""Jobs that go through a workspace's memories, and the way back. Each is an operation, a dry run too."""
+"""Lifecycle jobs on a workspace's memories, and their undo. Each is an operation, a dry run too."""
 
 from functools import partial
 from typing import Any, Final
@@ -35,67 +35,68 @@ _operation: Final = partial(
 
 @_operation("/v1/admin/lifecycle:prune")
 async def prune(call: Call[PruneBody, Nothing]) -> Response:
-    """Archive what is not sure enough, old, or found by no recall.
+    """Archive memories that are too uncertain, too old, or not found by any recall.
 
-    By default only what would be archived is told. Archived memories are out of recall, lists and indexes until they
-    are restored.
+    The default is a dry run, which only reports what would be archived. Archived memories are out of recall, lists and
+    indexes until they are restored.
     """
     return await started(call, PRUNE)
 
 
 @_operation("/v1/admin/lifecycle:dedupe")
 async def dedupe(call: Call[DedupeBody, Nothing]) -> Response:
-    """Archive what says the same as another memory of its place.
+    """Archive memories that say the same as another one.
 
     The best one stays, with the tags, other names, feedback and recall counts of all. Numbers, names, dates and
-    negations must agree, and nothing is compared across orgs, projects, types and audiences.
+    negations must agree. Memories of different orgs, projects, types or audiences are never compared.
     """
     return await started(call, DEDUPE)
 
 
 @_operation("/v1/admin/lifecycle:consolidate")
 async def consolidate(call: Call[ConsolidateBody, Nothing]) -> Response:
-    """Merge memories about the same into the surest of them.
+    """Merge memories about the same thing into the one with the highest confidence.
 
-    It says each sentence once, in the newest wording, and cites its sources in `metadata.consolidated`; those are
-    archived. Nothing is merged across orgs, projects, types and audiences.
+    That one then holds each sentence once, in the newest wording, and cites its sources in `metadata.consolidated`. The
+    sources are archived. Memories of different orgs, projects, types or audiences are never merged.
     """
     return await started(call, CONSOLIDATE)
 
 
 @_operation("/v1/admin/lifecycle:refile")
 async def refile(call: Call[RefileBody, Nothing]) -> Response:
-    """File memories under another project, org, agent or scope.
+    """Move memories to another project, org, agent or scope.
 
-    By default only what would be moved is told. What says the same as a memory that is there already stays where it is.
+    The default is a dry run, which only reports what would be moved. A memory stays where it is if the target already
+    has one that says the same.
     """
     return await started(call, REFILE)
 
 
 @_operation("/v1/admin/lifecycle:backfill-org")
 async def backfill_org(call: Call[BackfillOrgBody, Nothing]) -> Response:
-    """Give the memories of a project that have no org the one that the others of this project have.
+    """Fill in a missing org: memories of a project get the org that its other memories have.
 
-    The result names in `undecided` projects of which no one org is known, 20 at most.
+    `undecided` in the result names up to 20 projects without a single known org.
     """
     return await started(call, BACKFILL_ORG)
 
 
 @_operation("/v1/admin/lifecycle:clean")
 async def clean(call: Call[CleanBody, Nothing]) -> Response:
-    """Put right what is stored: personal data, secrets, spellings.
+    """Clean stored data: personal data, secrets, spellings.
 
-    By default only what would be changed is told, by kind and place and never a value. Memories, their history,
-    messages, dead letters and the vault alike are cleaned. Can't be undone.
+    The default is a dry run, which reports what would be changed by kind and place, never a value. It covers memories,
+    their history, messages, dead letters and the vault. Can't be undone.
     """
     return await started(call, CLEAN)
 
 
 @_operation("/v1/admin/operations/{id}:undo", problems=(404, 409))
 async def undo(call: Call[Nothing, Nothing]) -> Response:
-    """Put back what a lifecycle operation archived or rewrote.
+    """Undo a lifecycle operation: restore what it archived or rewrote.
 
-    What was changed since stays as it is, and is counted.
+    Memories that were changed since stay as they are, and are counted.
     """
     store, now, operation_id = call.api.store, call.api.clock.now(), id_in(call.path, "operation")
     done = found(await store.operations.operation(call.actor.workspace_id, operation_id), "operation")
@@ -106,15 +107,15 @@ async def undo(call: Call[Nothing, Nothing]) -> Response:
 
 @Route("GET", "/v1/admin/lifecycle", permission=Permission.ADMIN, response=PoliciesAnswer)
 async def policies(call: Call[Nothing, Nothing]) -> Response:
-    """This workspace's policies on the life of its memories."""
+    """This workspace's lifecycle policies."""
     return respond(PoliciesAnswer.standing(await call.api.store.policies.document(call.actor.workspace_id)))
 
 
 @Route("PUT", "/v1/admin/lifecycle", permission=Permission.ADMIN, response=PoliciesAnswer)
 async def set_policies(call: Call[PoliciesBody, Nothing]) -> Response:
-    """Decide which jobs run by themselves, and what a legal hold keeps.
+    """Set which jobs run on a schedule, and what a legal hold keeps.
 
-    The document takes the place of the one before.
+    Replaces the whole previous document.
     """
     for number, policy in enumerate(call.body.policies):
         refuse_schedule(f"policies.{number}.schedule", policy.schedule)
@@ -124,7 +125,7 @@ async def set_policies(call: Call[PoliciesBody, Nothing]) -> Response:
 
 @Route("GET", "/v1/admin/retention", permission=Permission.ADMIN, response=RetentionAnswer)
 async def retention(call: Call[Nothing, Nothing]) -> Response:
-    """The days after which data leaves this workspace: by its own policy, or by the settings."""
+    """The days after which data of this workspace is removed: by its own policy, or by the settings."""
     document = await call.api.store.policies.document(call.actor.workspace_id)
     own = {} if document is None else document.retention
     usual = _usual_days(call.api.settings)
@@ -149,7 +150,7 @@ def _usual_days(settings: Settings) -> dict[str, int]:
 
 
 async def started(call: Call[Any, Nothing], kind: str) -> Response:
-    """The operation of a job with its own body."""
+    """Start the operation of a job with the request's body."""
     body: LifecycleBody = call.body
     request = body.request(call.actor.workspace_id, call.api.clock.now())
     return await accepted(call, {"dry_run": body.dry_run}, await start_operation(call, kind, request))

@@ -1,4 +1,4 @@
-"""The embedding model as operators see it: which one serves, and changing it."""
+"""The embedding model, for operators: show and change it."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from openbrain_api.http.route import Call, Nothing, Route
 
 @Route("GET", "/v1/admin/models", permission=Permission.ADMIN, response=ModelInUse)
 async def in_use(call: Call[Nothing, Nothing]) -> Response:
-    """The embedding model that serves."""
+    """The embedding model in use."""
     operators_only(call, "the model is shared by all workspaces: this needs")
     written = await call.api.store.generations.written(IndexKind.VECTOR)
     serving = written[0] if written and written[0].status == GenerationStatus.SERVING else None
@@ -44,9 +44,9 @@ async def in_use(call: Call[Nothing, Nothing]) -> Response:
     problems=(409,),
 )
 async def change(call: Call[ModelChangeBody, Nothing]) -> Response:
-    """Embed all memories by another model while the old one answers, then let it serve.
+    """Embed all memories with another model while the old one answers, then switch to it.
 
-    An index of that model that was kept serves at once. Again, the answer is the operation under way.
+    A kept index of that model is switched to at once. A repeated request returns the operation under way.
     """
     operators_only(call, "the model is shared by all workspaces: this needs")
     body, store = call.body, call.api.store
@@ -93,12 +93,12 @@ async def _queue_model_change(call: Call[ModelChangeBody, Nothing], identity: Mo
     if other is not None and (other.kind, other.request.get("model")) == (MODEL_CHANGE, identity.key):
         return other
     if other is not None:
-        raise Conflict(f"this index is being made anew already, by the operation {other.id}: let it end, or cancel it")
+        raise Conflict(f"this index is already being rebuilt, by the operation {other.id}: let it end, or cancel it")
     return await start_operation(call, MODEL_CHANGE, request)
 
 
 def _kept(known: Sequence[Generation], serving: Generation, identity: ModelIdentity) -> Generation | None:
-    """The newest index of this model that was kept up; one of another version was not."""
+    """The newest kept index of this model that is up to date; one of another builder version is not."""
     return next(
         (
             generation

@@ -24,7 +24,7 @@ _LONGEST_PAUSE_S = 0.25
 
 @Route("GET", "/v1/admin/operations", permission=Permission.ADMIN, response=OperationList)
 async def operations(call: Call[Nothing, OperationsQuery]) -> Response:
-    """The workspace's operations, newest first."""
+    """List the workspace's operations, newest first."""
     query = call.query
     rows = await call.api.store.operations.operations(
         workspace_of(call, query.workspace_id, "operations"),
@@ -40,7 +40,7 @@ async def operations(call: Call[Nothing, OperationsQuery]) -> Response:
 
 @Route("GET", "/v1/admin/operations/{id}", permission=Permission.ADMIN, response=OperationAnswer, problems=(404,))
 async def operation(call: Call[Nothing, OperationQuery]) -> Response:
-    """One operation; with wait=N as soon as it has changed."""
+    """One operation; with wait=N, answer as soon as it has changed."""
     workspace_id = workspace_of(call, call.query.workspace_id, "operations")
     operation_id = parsing.id_in(call.path, "operation")
     operation = parsing.found(await call.api.store.operations.operation(workspace_id, operation_id), "operation")
@@ -58,7 +58,7 @@ async def operation(call: Call[Nothing, OperationQuery]) -> Response:
 async def cancel_operation(call: Call[Nothing, WorkspaceQuery]) -> Response:
     """Cancel an operation.
 
-    What it has done by then stays done.
+    What it has already done is kept.
     """
     workspace_id = workspace_of(call, call.query.workspace_id, "operations")
     operation_id = parsing.id_in(call.path, "operation")
@@ -72,7 +72,7 @@ def planned(plan: Mapping[str, object]) -> Response:
 
 
 def new_operation(call: Call[Any, Any], kind: str, request: Mapping[str, Any], total: int | None = None) -> Operation:
-    """An operation of the caller's workspace, which nothing has queued yet."""
+    """Make an operation of the caller's workspace, without queueing it."""
     return Operation(
         id=uuid7(call.api.clock.now()),
         workspace_id=call.actor.workspace_id,
@@ -86,18 +86,18 @@ def new_operation(call: Call[Any, Any], kind: str, request: Mapping[str, Any], t
 async def start_operation(
     call: Call[Any, Any], kind: str, request: Mapping[str, Any], total: int | None = None
 ) -> Operation:
-    """Queue it."""
+    """Make and queue an operation."""
     return await call.api.store.operations.start_operation(new_operation(call, kind, request, total))
 
 
 async def accepted(call: Call[Any, Any], plan: Mapping[str, object], operation: Operation) -> Response:
-    """202 with the operation; where the caller prefers to wait, as it is once it has ended."""
+    """Respond 202 with the operation. If the caller prefers to wait, first wait for its end."""
     after, headers = await awaited(call, operation)
     return respond({**plan, "operation": shown_operation(after or operation)}, status=202, headers=headers)
 
 
 async def awaited(call: Call[Any, Any], operation: Operation | None) -> tuple[Operation | None, Mapping[str, str]]:
-    """The operation, and the headers that tell of the wait, where the caller prefers to wait for its end."""
+    """Wait for the operation's end if the caller prefers that. Return it, and the headers that confirm the wait."""
     seconds = parsing.wait_seconds(call.headers)
     if seconds is None or operation is None:
         return operation, {}
@@ -105,7 +105,7 @@ async def awaited(call: Call[Any, Any], operation: Operation | None) -> tuple[Op
 
 
 async def watched(call: Call[Any, Any], operation: Operation, seconds: float, seen: str | None) -> Operation:
-    """The operation once it differs from what was `seen` (None: once it has ended), or as it is after `seconds`."""
+    """Return the operation once its mark differs from `seen` (None: once it has ended), or after `seconds`."""
     loop = asyncio.get_running_loop()
     deadline, pause = loop.time() + seconds, _FIRST_LOOK_S
     while not operation.status.ended and seen in (None, mark(operation)):
@@ -122,7 +122,7 @@ async def watched(call: Call[Any, Any], operation: Operation, seconds: float, se
 
 
 def mark(operation: Operation) -> str:
-    """A value that is equal for two states that a watcher would not tell apart."""
+    """A digest of all that a watcher sees of the operation's state."""
     state = (
         *(operation.status, operation.done, operation.total),
         *(operation.result, operation.error, operation.cancel_requested),
@@ -131,19 +131,19 @@ def mark(operation: Operation) -> str:
 
 
 def shown_operation(operation: Operation) -> OperationAnswer:
-    """Without the traces of what an erasure must leave none of."""
+    """The answer about an operation, without criteria that may quote erased text."""
     request = {name: value for name, value in operation.request.items() if name != TRACES}
     return OperationAnswer.of(operation, request=request, mark=mark(operation))
 
 
 def operators_only(call: Call[Any, Any], need: str) -> None:
-    """`Forbidden` for the admins of a tenant; `need` begins the message."""
+    """Raise `Forbidden` for keys of other workspaces; `need` begins the message."""
     if call.actor.workspace_id != OPERATORS:
         raise Forbidden(f"{need} an admin key of the workspace {OPERATORS}")
 
 
 def workspace_of(call: Call[Any, Any], named: str | None, what: str) -> str:
-    """The workspace that a request is about: the key's own, but for operators."""
+    """The workspace that a request is about. Only operators may name another than the key's own."""
     own = call.actor.workspace_id
     if named and own not in (named, OPERATORS):
         raise Forbidden(f"{what} of another workspace need an admin key of the workspace {OPERATORS}")

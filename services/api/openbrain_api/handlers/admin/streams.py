@@ -48,7 +48,7 @@ async def streams(call: Call[Nothing, StreamsQuery]) -> Response:
     "POST", "/v1/admin/streams:replay", permission=Permission.ADMIN, response=Replayed, statuses=(200, 202), waits=True
 )
 async def replay(call: Call[ReplayBody, Nothing]) -> Response:
-    """Give a stream's services again what it keeps, behind what is live."""
+    """Replay a stream's kept entries to its services, with lower priority than live entries."""
     operators_only(call, "streams need")
     body = call.body
     spec = known(call, body.stream)
@@ -57,7 +57,7 @@ async def replay(call: Call[ReplayBody, Nothing]) -> Response:
             "group", f"no service reads this stream as {body.group!r}: {', '.join(spec.groups) or 'none does'}"
         )
     if not spec.groups:
-        raise Invalid("stream", "no service reads it: its readers keep their own places, and go back by themselves")
+        raise Invalid("stream", "no service reads it: its readers keep their own positions, and go back by themselves")
     groups = (body.group,) if body.group else spec.groups
     span = await call.api.streams.span(body.stream, body.begin or BEGINNING, body.end or "+")
     plan = {
@@ -84,7 +84,7 @@ async def replay(call: Call[ReplayBody, Nothing]) -> Response:
 
 @Route("POST", "/v1/admin/streams:bury", permission=Permission.ADMIN, response=Buried, statuses=(202,), waits=True)
 async def bury(call: Call[BuryBody, Nothing]) -> Response:
-    """Take one stuck entry out of a group's hands, to its dead letters."""
+    """Move one stuck entry of a group to its dead letters."""
     operators_only(call, "streams need")
     body = call.body
     if body.group not in known(call, body.stream).groups:
@@ -95,10 +95,7 @@ async def bury(call: Call[BuryBody, Nothing]) -> Response:
 
 @Route("POST", "/v1/admin/groups:pause", permission=Permission.ADMIN, response=GroupPaused)
 async def pause(call: Call[PauseBody, Nothing]) -> Response:
-    """Let a service rest, with all its replicas.
-
-    On all its streams.
-    """
+    """Pause a service: all its replicas, on all its streams."""
     operators_only(call, "streams need")
     pause = await call.api.store.groups.pause_group(_service(call.body.group), call.actor.label, call.body.reason or "")
     return respond(GroupPaused.of(pause, group=pause.name, paused=True, since=to_datetime(pause.paused_at)))
@@ -106,7 +103,7 @@ async def pause(call: Call[PauseBody, Nothing]) -> Response:
 
 @Route("POST", "/v1/admin/groups:resume", permission=Permission.ADMIN, response=GroupPaused)
 async def resume(call: Call[ResumeBody, Nothing]) -> Response:
-    """Let a service work again."""
+    """Resume a paused service."""
     operators_only(call, "streams need")
     await call.api.store.groups.resume_group(_service(call.body.group))
     return respond(GroupPaused(group=call.body.group, paused=False))
@@ -114,11 +111,11 @@ async def resume(call: Call[ResumeBody, Nothing]) -> Response:
 
 @Route("POST", "/v1/admin/groups", permission=Permission.ADMIN, response=GroupRegistered)
 async def register(call: Call[OutsideBody, Nothing]) -> Response:
-    """Register a reader from outside: its stream keeps what it has not read."""
+    """Register an external consumer group: its stream keeps what it has not read."""
     operators_only(call, "streams need")
     body = call.body
     if body.group in known(call, body.stream).groups:
-        raise Invalid("group", "is a service's: it is waited for already")
+        raise Invalid("group", "belongs to a service: the stream waits for it already")
     made = await call.api.streams.make_group(body.stream, body.group, at_end=body.at_end)
     await call.api.store.groups.register_group(body.stream, body.group, call.actor.label, body.reason or "")
     return respond(GroupRegistered(stream=body.stream, group=body.group, registered=True, made=made))
@@ -126,11 +123,11 @@ async def register(call: Call[OutsideBody, Nothing]) -> Response:
 
 @Route("DELETE", "/v1/admin/groups", permission=Permission.ADMIN, response=GroupRegistered, problems=(404,))
 async def unregister(call: Call[Nothing, OutsideQuery]) -> Response:
-    """Wait for a reader from outside no more."""
+    """Unregister an external consumer group: its stream no longer waits for it."""
     operators_only(call, "streams need")
     query = call.query
     if query.group in known(call, query.stream).groups:
-        raise Invalid("group", "is a service's: stop the service, or pause the group")
+        raise Invalid("group", "belongs to a service: stop the service, or pause the group")
     was = await call.api.store.groups.unregister_group(query.stream, query.group)
     if not was and not query.destroy:
         raise NotFound("no such group is registered for this stream")
@@ -142,26 +139,26 @@ async def unregister(call: Call[Nothing, OutsideQuery]) -> Response:
 
 
 def known(call: Call[Any, Any], stream: str) -> StreamSpec:
-    """`Invalid` for a stream that is none of ours."""
+    """The spec of a stream. Raise `Invalid` if it is not one of ours."""
     spec = every_stream(call.api.settings.streams.bound_workspaces).get(stream)
     if spec is None:
-        raise Invalid("stream", "is none of ours: GET /v1/admin/streams lists them")
+        raise Invalid("stream", "is unknown: GET /v1/admin/streams lists them")
     return spec
 
 
 def moment(milliseconds: int) -> datetime:
-    """A time of the stream server; of one that somebody chose, the last that can be written."""
+    """A time of the stream server as a datetime; capped, as a client may choose any entry id."""
     return to_datetime(min(milliseconds, _LAST) * 1000)
 
 
 def _service(group: str) -> str:
     if group not in GROUPS:
-        raise Invalid("group", f"must be a service's: {', '.join(GROUPS)}")
+        raise Invalid("group", f"must be the group of a service: {', '.join(GROUPS)}")
     return group
 
 
 def _when(entry: str | None) -> datetime | None:
-    """The time at which an entry came. An id that somebody chose may be no time at all."""
+    """The time of an entry by its id. None if there is no entry, or its id was chosen by a client and is no time."""
     if entry is None:
         return None
     milliseconds = int(entry.partition("-")[0])

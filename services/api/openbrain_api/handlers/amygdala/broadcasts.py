@@ -46,11 +46,11 @@ async def state(call: Call[Nothing, StateQuery]) -> Response:
 
 @Route("GET", "/v1/amygdala/stream", permission=Permission.BRAIN_READ, media=MEDIA)
 async def stream(call: Call[Nothing, StreamQuery]) -> Response:
-    """Server-sent events: the state, what was missed, then what comes."""
+    """Server-sent events: the state, the missed broadcasts, then new ones."""
     query, api, viewer = call.query, call.api, call.actor.viewer()
     listener = Listener()
     api.hub.admit(listener)
-    # Before the answer begins: a database that is down is a 503.
+    # Read before the response begins, so that a database that is down is a 503.
     present = await api.hub.present(viewer)
     after = last_event_id(call.headers, query.after)
     begins = after is None or after > present.seq
@@ -79,7 +79,7 @@ async def stream(call: Call[Nothing, StreamQuery]) -> Response:
 
 @Route("GET", "/v1/amygdala/broadcasts", permission=Permission.BRAIN_READ, response=BroadcastList)
 async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Response:
-    """Broadcasts after a number; with wait=N once there is one."""
+    """Broadcasts after a number; with wait=N, wait until there is one."""
     query, viewer = call.query, call.actor.viewer()
     if query.wait:
         page, last = await _awaited(call)
@@ -102,7 +102,7 @@ async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Response:
 
 @Route("GET", "/v1/amygdala/subscribers", permission=Permission.BRAIN_READ, response=SubscriberList)
 async def subscribers(call: Call[Nothing, SubscribersQuery]) -> Response:
-    """Subscribers, by agent."""
+    """List subscribers by agent."""
     query = call.query
     within_s = query.within_s or round(call.api.settings.server.tuning.listening_s)
     since = call.api.clock.now() - within_s * MICROSECONDS
@@ -115,7 +115,7 @@ async def subscribers(call: Call[Nothing, SubscribersQuery]) -> Response:
 
 
 def state_of(present: Present, org: str, project: str) -> AmygdalaState:
-    """`halted` as it is for work in that org and project."""
+    """The state; `halted` is for work in that org and project."""
     worst = max((row.broadcast_severity for row in present.signals), key=lambda severity: severity.rank, default=None)
     return AmygdalaState.of(
         present,
@@ -144,7 +144,7 @@ async def _awaited(call: Call[Nothing, BroadcastsQuery]) -> tuple[Sequence[Encod
 
 
 def _note(call: Call[Any, Any], query: PlaceQuery, cursor: int, via: Via) -> None:
-    """The asking agent listens."""
+    """Note that the asking agent listens."""
     call.api.presence.note(
         Subscriber(
             workspace_id=call.actor.workspace_id,

@@ -1,4 +1,4 @@
-"""Halts: who must stop, who has, and who goes on."""
+"""Halts: list, show with acknowledgements, acknowledge, resume."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
 
 AGENTS = 20_000
-"""Listeners and acknowledgements that a status counts at most."""
+"""Most listeners and acknowledgements that a status counts."""
 _PAGE = 1000
 
 
@@ -38,7 +38,7 @@ async def halts(call: Call[Nothing, HaltsQuery]) -> Response:
 
 @Route("GET", "/v1/amygdala/halts/{id}", permission=Permission.BRAIN_READ, response=HaltStatus, problems=(404,))
 async def halt(call: Call[Nothing, HaltQuery]) -> Response:
-    """One halt: who has stopped, and who that listens has not."""
+    """One halt: which agents have stopped, and which listening ones have not."""
     halt_id = parsing.id_in(call.path, "halt")
     row = parsing.found(await call.api.store.halts.halt(call.actor.viewer(), halt_id), "halt")
     within_s = call.query.within_s or round(call.api.settings.server.tuning.listening_s)
@@ -49,15 +49,15 @@ async def halt(call: Call[Nothing, HaltQuery]) -> Response:
     "POST", "/v1/amygdala/halts/{id}/ack", permission=Permission.SIGNAL_ACK, response=HaltAnswer, problems=(404, 409)
 )
 async def acknowledge_halt(call: Call[NoteBody, Nothing]) -> Response:
-    """Say that one has stopped."""
-    viewer = replace(call.actor.viewer(), agent_id="")  # of a fleet they are the same
+    """Acknowledge a halt: the agent has stopped."""
+    viewer = replace(call.actor.viewer(), agent_id="")  # equal for the agents of a fleet, whose calls are combined
     key = viewer, parsing.id_in(call.path, "halt")
     return respond(HaltAnswer.of(await call.api.halt_acks.call(key, call.actor.label)))
 
 
 @Route("POST", "/v1/amygdala/halts/{id}/resume", permission=Permission.ADMIN, response=HaltAnswer, problems=(404, 409))
 async def resume_halt(call: Call[NoteBody, Nothing]) -> Response:
-    """End a halt: everyone goes on."""
+    """End a halt: everyone may continue."""
     viewer, halt_id = call.actor.viewer(), parsing.id_in(call.path, "halt")
     resumed = await call.api.store.halts.resume_halt(viewer, halt_id, call.actor.label, call.body.note or "")
     await call.api.wake.notify()
@@ -69,7 +69,7 @@ async def _status(call: Call[Any, Any], row: Halt, within_s: int) -> HaltStatus:
     since = call.api.clock.now() - within_s * MICROSECONDS
     if call.actor.orgs is None:
         known = await _listening(call, since)
-    else:  # agents heard of elsewhere are not for this key
+    else:  # agents seen only in other orgs are hidden from this key
         known = await _listening(call, 0)
         own = {agent.agent_id for agent in known} | {call.actor.label}
         acks = [ack for ack in acks if ack.agent_id in own]

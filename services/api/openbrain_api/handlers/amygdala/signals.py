@@ -1,4 +1,4 @@
-"""Signals: raise, look, acknowledge, resolve."""
+"""Signals: raise, list, show, acknowledge, resolve."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from openbrain_api.http.route import Call, Nothing, Route
 
 _FIELDS = tuple(SignalBody.model_fields)
 MOST_SHOWN = 1000
-"""Acknowledgements, and lines of an audit, in one response."""
+"""Most acknowledgements, and most lines of history, in one response."""
 
 
 @Route(
@@ -41,9 +41,9 @@ MOST_SHOWN = 1000
     keyed=True,
 )
 async def raise_signal(call: Call[SignalBody, Nothing]) -> Response:
-    """Raise a signal: every agent of the workspace hears it.
+    """Raise a signal: it is broadcast to every agent of the workspace.
 
-    The row, and the broadcast to everyone, are made before the answer.
+    The signal and its broadcast are stored before the answer.
     """
     body = call.body
     event = events.SignalRaised(workspace_id=call.actor.workspace_id, **{name: getattr(body, name) for name in _FIELDS})
@@ -60,7 +60,7 @@ async def raise_signal(call: Call[SignalBody, Nothing]) -> Response:
     keyed=True,
 )
 async def raise_halt(call: Call[HaltBody, Nothing]) -> Response:
-    """Halt the fleet: a nuclear signal, and everyone in its scope stops."""
+    """Halt the fleet: raise a nuclear signal that tells everyone in its scope to stop."""
     body = call.body
     event = events.SignalRaised(
         workspace_id=call.actor.workspace_id,
@@ -112,7 +112,7 @@ async def signal(call: Call[Nothing, Nothing]) -> Response:
     problems=(404, 409),
 )
 async def acknowledge_signal(call: Call[AckBody, Nothing]) -> Response:
-    """Say that a signal was seen."""
+    """Acknowledge a signal: it was seen."""
     return await _changed(call, Step.ACKNOWLEDGED, call.body.note, call.body.seq)
 
 
@@ -124,7 +124,7 @@ async def acknowledge_signal(call: Call[AckBody, Nothing]) -> Response:
     problems=(404, 409),
 )
 async def resolve_signal(call: Call[NoteBody, Nothing]) -> Response:
-    """Say that it burns no more."""
+    """Resolve a signal: its cause is over."""
     return await _changed(call, Step.RESOLVED, call.body.note, None)
 
 
@@ -144,7 +144,7 @@ async def _changed(call: Call[Any, Any], step: Step, note: str | None, seq: int 
 
 
 async def _raised(call: Call[Any, Any], event: events.SignalRaised) -> Response:
-    """Never refused for a backlog, as writes are: an alarm is what tells of one."""
+    """Raise the signal. Unlike writes it is never refused for a backlog: signals report backlogs."""
     actor = call.actor
     made = checked(
         event,

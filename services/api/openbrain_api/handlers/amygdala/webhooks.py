@@ -1,4 +1,4 @@
-"""Webhooks: make, list, switch, remove."""
+"""Webhooks: create, list, enable, disable, remove, replay."""
 
 from typing import Any, TypeVar
 
@@ -41,16 +41,16 @@ Shown = TypeVar("Shown", bound=WebhookAnswer)
     problems=(404, 409),
 )
 async def create_webhook(call: Call[WebhookBody, Nothing]) -> Response:
-    """Make a webhook; its secret is in this answer only.
+    """Create a webhook; its secret is in this answer only.
 
-    It is posted what is broadcast in the key's workspace from now on.
+    From now on the broadcasts of the key's workspace are posted to it.
     """
     settings, actor, now = call.api.settings.webhooks, call.actor, call.api.clock.now()
     settings.require_enabled()
     if actor.workspace_id == OPERATORS:
         raise Forbidden(
-            f"a webhook hears the workspace of the key that makes it, and nothing is raised in {OPERATORS}: "
-            "make it with an admin key of the workspace that it is to hear"
+            f"a webhook receives the broadcasts of its key's workspace, and nothing is raised in {OPERATORS}: "
+            "create it with an admin key of the workspace whose broadcasts it should receive"
         )
     checked_url(call.body.url, settings.hosts, settings.private_hosts)
     made = await call.api.store.webhooks.add_webhook(
@@ -72,7 +72,7 @@ async def create_webhook(call: Call[WebhookBody, Nothing]) -> Response:
 
 @Route("GET", "/v1/amygdala/webhooks", permission=Permission.ADMIN, response=WebhookList)
 async def webhooks(call: Call[Nothing, WebhooksQuery]) -> Response:
-    """The workspace's webhooks, oldest first."""
+    """List the workspace's webhooks, oldest first."""
     query = call.query
     rows = await call.api.store.webhooks.webhooks(call.actor.workspace_id, query.limit, position(query.cursor))
     following = next_cursor([(row.created_at, row.id) for row in rows], query.limit)
@@ -82,13 +82,13 @@ async def webhooks(call: Call[Nothing, WebhooksQuery]) -> Response:
 
 @Route("GET", "/v1/amygdala/webhooks/{id}", permission=Permission.ADMIN, response=WebhookAnswer, problems=(404,))
 async def webhook(call: Call[Nothing, Nothing]) -> Response:
-    """One webhook: how far it has come."""
+    """One webhook with its progress."""
     return respond(_shown(await _named(call), WebhookAnswer))
 
 
 @Route("PATCH", "/v1/amygdala/webhooks/{id}", permission=Permission.ADMIN, response=WebhookAnswer, problems=(404,))
 async def change_webhook(call: Call[WebhookChangeBody, Nothing]) -> Response:
-    """Post to a webhook no more, or again."""
+    """Disable or enable a webhook."""
     row = await _named(call)
     changed = await call.api.store.webhooks.enable_webhook(row.workspace_id, row.id, enabled=call.body.enabled)
     return respond(_shown(changed, WebhookAnswer))
@@ -112,9 +112,9 @@ async def remove_webhook(call: Call[Nothing, WebhookRemoveQuery]) -> Response:
     problems=(404,),
 )
 async def replay_webhook_letters(call: Call[WebhookReplayBody, Nothing]) -> Response:
-    """Post again what a webhook could not be given.
+    """Post a webhook's dead letters again.
 
-    Each once; what is not taken is a dead letter again.
+    Each is tried once; one that is not accepted becomes a dead letter again.
     """
     row, seqs, dry_run = await _named(call), call.body.seqs or (), call.body.dry_run
     store = call.api.store
@@ -128,7 +128,7 @@ async def replay_webhook_letters(call: Call[WebhookReplayBody, Nothing]) -> Resp
 
 @Route("GET", "/v1/amygdala/webhooks/{id}/dead", permission=Permission.ADMIN, response=WebhookLetters, problems=(404,))
 async def webhook_letters(call: Call[Nothing, WebhookLettersQuery]) -> Response:
-    """Dead letters of a webhook."""
+    """List the dead letters of a webhook."""
     webhook, query = await _named(call), call.query
     rows = await call.api.store.webhook_letters.webhook_dead_letters(
         webhook.workspace_id, webhook.id, query.limit, query.after

@@ -21,12 +21,12 @@ from openbrain_api.vaults.writes import readable_vault
 TITLE_CHARS = 200
 _LISTS = ("decided", "stuck", "changed")
 Items = list[tuple[int, BriefItem]]
-"""With their times, microseconds."""
+"""Items with their times in microseconds."""
 
 
 @Route("GET", "/v1/brain/brief", permission=Permission.BRAIN_READ, response=Brief, cost=10)
 async def brief(call: Call[Nothing, BriefQuery]) -> Response:
-    """Decisions, what is stuck and what changed since a day."""
+    """List decisions, what is stuck, and what changed since a date."""
     started = time.perf_counter()
     query = call.query
     call.actor.may_ask_for(query.org or "")
@@ -37,11 +37,11 @@ async def brief(call: Call[Nothing, BriefQuery]) -> Response:
     others = Criteria(types=tuple(kind for kind in MemoryType if kind is not MemoryType.DECISION))
     recent = [row for row in await _memories(call, others, wanted, now) if row.created_at >= since]
     folder = readable_vault(call, query.org)
-    # What stands still has not changed of late, however short the time is that is asked for.
+    # Stuck arcs changed some time ago: look back the default number of days, even if the request asks for fewer.
     still_since = min(since, now - DAYS_DEFAULT * DAY)
     arcs = [] if folder is None else await asyncio.to_thread(recent_arcs, folder, still_since, query.project or "")
     incidents = await _incidents(call, wanted)
-    # The arc of an incident tells of its signal: one of them is enough.
+    # An incident's arc is about its signal: show only the signal.
     known = tuple(shown.id for _, shown in incidents)
     arcs = [entry for entry in arcs if not (known and entry.arc.id.endswith(known))]
     lists: dict[str, Items] = {

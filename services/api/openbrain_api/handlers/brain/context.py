@@ -1,4 +1,4 @@
-"""The context that an agent reads at its start."""
+"""The context that an agent reads when it starts."""
 
 import hashlib
 
@@ -23,15 +23,15 @@ from openbrain_api.memories.context.gathering import gathered
     cost=5,
 )
 async def agent_context(call: Call[Nothing, ContextQuery]) -> Response:
-    """An agent's context at the start of its work, within a budget of tokens.
+    """The context for an agent's start of work, within a budget of tokens.
 
-    Alarms, what it keeps for itself, conventions, the project's decisions, plans, bugs and changes, the last hand-over,
-    its session, the vault, tags; in this order.
+    In this order: alarms, the agent's own memories, conventions, the project's decisions, plans, bugs and changes, the
+    last hand-over, the agent's session, the vault, tags.
     """
     query, agent = call.query, parsing.agent_in(call.path)
     actor = call.actor.speaking_as(agent)
     if actor.agent_id != agent:
-        raise Forbidden("this key does not speak for that agent: use a key of it, or one that may act as it")
+        raise Forbidden("this key does not speak for that agent: use that agent's key, or one that may act as it")
     actor.may_ask_for(query.org or "")
     viewer = await call.viewer(query.session_id, actor)
     items = await gathered(call, viewer)

@@ -48,7 +48,7 @@ async def search(call: Call[Nothing, SearchQuery]) -> Response:
 
 @Route("GET", "/v1/brain/tags", permission=Permission.BRAIN_READ, response=TagCounts, cost=5)
 async def tags(call: Call[Nothing, TagsQuery]) -> Response:
-    """The tags in use, with counts."""
+    """List the tags in use, with counts."""
     started = time.perf_counter()
     limit = call.query.limit
     counts, degraded = await call.api.discovery.counts(("tags",), await _visible(call), limit + 1)
@@ -59,7 +59,7 @@ async def tags(call: Call[Nothing, TagsQuery]) -> Response:
 
 @Route("GET", "/v1/brain/scopes", permission=Permission.BRAIN_READ, response=ScopeCounts, cost=5)
 async def scopes(call: Call[Nothing, ScopesQuery]) -> Response:
-    """The orgs and projects in use, with counts."""
+    """List the orgs and projects in use, with counts."""
     started = time.perf_counter()
     limit = call.query.limit
     counts, degraded = await call.api.discovery.counts(("org", "project"), await _visible(call), limit + 1)
@@ -88,7 +88,7 @@ def _condition(
 
 
 async def _hits(call: Call[Nothing, SearchQuery], page: Page, request: Search, viewer: Viewer) -> orjson.Fragment:
-    """Made once, for both places of the answer."""
+    """The hits as JSON, encoded once: the answer holds them twice."""
     rows = await memories_json([hit.memory for hit in page.shown], request.now, call.api.chains, viewer)
     shown = [
         {
@@ -102,7 +102,7 @@ async def _hits(call: Call[Nothing, SearchQuery], page: Page, request: Search, v
 
 
 def _counts(counts: Sequence[Count]) -> list[Json]:
-    """Counts of values; null stands for none."""
+    """Counts by value; the name of an empty value is null."""
     return [{"name": value.value or None, "count": value.count} for value in counts]
 
 

@@ -1,4 +1,4 @@
-"""Verdicts on recalls by the agents that asked, and a list of memories to review."""
+"""Verdicts of agents on results of their recalls, and a list of memories to review."""
 
 import orjson
 
@@ -26,7 +26,7 @@ _RULES = ("used", "ignored", "wrong", "floor", "agent_day", "day")
 async def give_feedback(call: Call[FeedbackBody, Nothing]) -> Response:
     """Say which results of a recall were used, ignored or wrong.
 
-    It moves their confidence by small steps, within the bounds of a day, and is kept in their history.
+    Each verdict changes the memory's confidence by a small step, within daily limits, and is kept in its history.
     """
     recall_id, body = parsing.id_in(call.path, "recall"), call.body
     actor = call.actor.speaking_as(body.agent_id)
@@ -50,7 +50,7 @@ async def give_feedback(call: Call[FeedbackBody, Nothing]) -> Response:
 
 @Route("GET", "/v1/brain/review", permission=Permission.BRAIN_READ, response=Review, cost=5)
 async def review(call: Call[Nothing, ReviewQuery]) -> Response:
-    """List old memories that no recall has found for long, oldest first."""
+    """List old memories that no recall has found for a long time, oldest first."""
     query, now = call.query, call.api.clock.now()
     call.actor.may_ask_for(query.org or "")
     viewer = call.actor.viewer()

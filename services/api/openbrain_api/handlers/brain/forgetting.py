@@ -1,4 +1,4 @@
-"""Ending of one memory and its traces, or of all that a filter matches."""
+"""Forget or erase one memory, or all memories that a filter matches."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,9 +27,9 @@ from openbrain_api.memories.rendering import tagged
     stores=True,
 )
 async def forget(call: Call[ForgetBody, ForgetQuery]) -> Response:
-    """End one memory; its history stays.
+    """Forget one memory; its history stays.
 
-    Again, it is answered the same.
+    A repeated request gets the same answer.
     """
     memory = await call.api.store.writes.forget(
         parsing.id_in(call.path, "memory"),
@@ -55,9 +55,9 @@ SAMPLE = 20
     stores=True,
 )
 async def end_memory(call: Call[ForgetBody, EndQuery]) -> Response:
-    """End one memory, or erase it: then nothing of it is left.
+    """Forget one memory, or erase it with all its traces.
 
-    Again, it is answered the same.
+    A repeated request gets the same answer.
     """
     query = call.query
     store, memory_id = call.api.store, parsing.id_in(call.path, "memory")
@@ -86,9 +86,9 @@ async def end_memory(call: Call[ForgetBody, EndQuery]) -> Response:
     cost=10,
 )
 async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
-    """End all memories that a filter matches.
+    """Forget all memories that a filter matches.
 
-    By default only what would end is told.
+    The default is a dry run, which only reports what would be forgotten.
     """
     body, now = call.body, call.api.clock.now()
     call.actor.may_ask_for(body.org or "")
@@ -97,7 +97,7 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
     criteria = stored_criteria.kept(call.actor.viewer(body.session_id or ""), body.criteria(), whole=body.whole)
     condition = stored_criteria.condition(criteria, now)
     living = await call.api.store.writes.measure_living(condition, ended=body.whole)
-    # Not now: another replica, whose clock is ahead, may have stored what is seen here.
+    # The time of the newest row, not of this clock: a replica whose clock is ahead may have stored counted rows.
     bulk = Bulk(condition=condition, made_by=living.newest, ended=body.whole)
     party = stored_criteria.erased_party(criteria)
     beside = 0 if party is None else await call.api.store.cleansing.count_beside(call.actor.workspace_id, party)
@@ -117,9 +117,9 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
 async def start_forgetting(
     call: Call[Any, Any], criteria: Mapping[str, Any], living: Living, *, erase: bool, reason: str
 ) -> Operation:
-    """Queue the end of what these criteria matched."""
+    """Queue the operation that forgets or erases what these criteria matched."""
     more = {"made_by": living.newest, "erase": erase, "reason": reason}
-    # A filter may quote what is to leave no trace.
+    # A filter may quote text that must leave no trace, so an erasure's criteria are kept apart.
     request = {TRACES: criteria, **more} if erase else {**criteria, **more}
     if erase:
         call.api.recaller.forget_queries()

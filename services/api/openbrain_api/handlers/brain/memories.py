@@ -1,4 +1,4 @@
-"""Memories: stored, listed, shown, changed."""
+"""Memories: store, list, show, change, restore."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ _LONGEST_PAUSE_S = 0.1
 async def remember(call: Call[RememberBody, Nothing]) -> Response:
     """Store one memory.
 
-    The memory that holds the same content already, where there is one, is the answer.
+    If a memory already holds the same content, that one is returned.
     """
     key = parsing.idempotency_key(call.headers)
     write = prepare(_offer(call, call.body, key), clock=call.api.clock, content_policy=call.api.content_policy)
@@ -82,7 +82,7 @@ async def remember(call: Call[RememberBody, Nothing]) -> Response:
     stores=True,
 )
 async def remember_batch(call: Call[BatchBody, Nothing]) -> Response:
-    """Store up to 500 memories, each on its own."""
+    """Store up to 500 memories; each succeeds or fails on its own."""
     key = parsing.idempotency_key(call.headers)
     prepared = [
         _prepared(call, given, f"{key}#{number}" if key else "") for number, given in enumerate(call.body.memories)
@@ -96,7 +96,7 @@ async def remember_batch(call: Call[BatchBody, Nothing]) -> Response:
 
 @Route("GET", "/v1/brain/list", permission=Permission.BRAIN_READ, response=Listed)
 async def listing(call: Call[Nothing, ListQuery]) -> Response:
-    """The newest memories."""
+    """List the newest memories."""
     query, now = call.query, call.api.clock.now()
     call.actor.may_ask_for(query.org or "")
     viewer = await call.viewer(query.session_id)
@@ -119,7 +119,7 @@ async def listing(call: Call[Nothing, ListQuery]) -> Response:
     matched=True,
 )
 async def memory(call: Call[Nothing, MemoryQuery]) -> Response:
-    """One memory, with its history where asked."""
+    """One memory, with its history on request."""
     memory_id = parsing.id_in(call.path, "memory")
     viewer = await call.viewer(call.query.session_id)
     row = parsing.found(await visible_memory(memory_id, viewer, call.api.store.memories), "memory")
@@ -179,9 +179,9 @@ async def update(call: Call[PatchBody, SessionQuery]) -> Response:
     stores=True,
 )
 async def restore(call: Call[RestoreBody, SessionQuery]) -> Response:
-    """Bring one memory back into recall.
+    """Restore one ended memory to recall.
 
-    Again, it is answered the same.
+    A repeated request gets the same answer.
     """
     memory = await call.api.store.writes.restore(
         parsing.id_in(call.path, "memory"),
@@ -194,7 +194,7 @@ async def restore(call: Call[RestoreBody, SessionQuery]) -> Response:
 
 
 async def changed(call: Call[Any, Any], memory: Memory, **others: object) -> Response:
-    """The answer to a change that has been committed, with what stands beside the memory."""
+    """The answer to a committed change: the memory, and the members `others`."""
     call.api.committer.hint()
     memory, headers = await _awaited(call, memory)
     shown = await shown_memory(call, memory, call.actor.viewer(call.query.session_id or ""))
@@ -261,8 +261,8 @@ async def shown_memory(call: Call[Any, Any], memory: Memory, viewer: Viewer) -> 
 
 
 async def _settled(call: Call[Any, Any], ids: Sequence[str], seconds: float) -> Mapping[str, Memory]:
-    """The rows once both indexes hold them (or hold nothing of the ended ones) or can't, or after `seconds`;
-    none while the truth does not answer."""
+    """Return the rows once both indexes are up to date with them or indexing failed, at the latest after `seconds`.
+    Return none if the database does not answer."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     pause = _FIRST_LOOK_S
@@ -270,7 +270,7 @@ async def _settled(call: Call[Any, Any], ids: Sequence[str], seconds: float) -> 
         try:
             rows = await call.api.store.memories.rows(ids)
         except TryLater:
-            return {}  # the write stands; only how far it has come can't be told now
+            return {}  # the write is committed; only its indexing state is unknown now
         now = call.api.clock.now()
         left = deadline - loop.time()
         if left <= 0 or all(row.indexed or row.state(now) is State.FAILED for row in rows.values()):

@@ -30,7 +30,7 @@ Answered = tuple[RecallBody, Question, RecallResult]
 
 @Route("POST", "/v1/brain/recall", permission=Permission.BRAIN_READ, response=Recalled)
 async def recall(call: Call[RecallBody, Nothing]) -> Response:
-    """Find what bears on a question."""
+    """Find memories relevant to a question."""
     (content,) = await _recalled(call, [(call.body, await _question(call, call.body))])
     if isinstance(content, OpenBrainError):
         raise content
@@ -45,7 +45,7 @@ async def recall(call: Call[RecallBody, Nothing]) -> Response:
     weigh=lambda body: body.cost,
 )
 async def recall_batch(call: Call[RecallBatchBody, Nothing]) -> Response:
-    """Find what bears on up to 50 questions, each on its own."""
+    """Find memories relevant to up to 50 questions; each succeeds or fails on its own."""
     items = [await _parsed(call, item) for item in call.body.queries]
     valid = [item for item in items if not isinstance(item, OpenBrainError)]
     recalled = iter(await _recalled(call, valid) if valid else ())
@@ -56,7 +56,7 @@ async def recall_batch(call: Call[RecallBatchBody, Nothing]) -> Response:
 
 
 async def _recalled(call: Call[Any, Nothing], items: Sequence[Item]) -> list[Json | OpenBrainError]:
-    """The members of `Recalled` of each, recorded; `took_ms` is that of them together."""
+    """Answer and record the questions. Return the members of `Recalled` of each; `took_ms` is the total of all."""
     started = time.perf_counter()
     results = await _found(call, [question for _, question in items])
     answered = [
@@ -77,7 +77,7 @@ async def _recalled(call: Call[Any, Nothing], items: Sequence[Item]) -> list[Jso
 
 
 async def _found(call: Call[Any, Any], questions: Sequence[Question]) -> Sequence[RecallResult | OpenBrainError]:
-    """Those of now together; of the past each by itself, which may be refused for what it would have to read."""
+    """Recall current questions together, and each one about the past by itself: it may be refused as too expensive."""
     of_now = [question for question in questions if question.as_of is None]
     recalled = iter(await call.api.recaller.recall(of_now) if of_now else ())
     results: list[RecallResult | OpenBrainError] = []
@@ -91,8 +91,8 @@ async def _found(call: Call[Any, Any], questions: Sequence[Question]) -> Sequenc
 
 
 async def _shown(call: Call[Any, Any], answered: Sequence[Answered]) -> Mapping[int | None, Mapping[str, Json]]:
-    """By the time that was asked of, each memory once, however many results hold it, as all who ask may see it; scores
-    are still to come."""
+    """By time asked about (`as_of`): each memory of the results, rendered once as all viewers may see it, without
+    scores."""
     viewers = {question.viewer for _, question, _ in answered}
     shown: dict[int | None, Mapping[str, Json]] = {}
     for at in dict.fromkeys(question.as_of for _, question, _ in answered):
@@ -104,7 +104,7 @@ async def _shown(call: Call[Any, Any], answered: Sequence[Answered]) -> Mapping[
 
 
 async def _around(call: Call[Any, Any], answered: Sequence[Answered]) -> Sequence[Mapping[str, Sequence[Memory]]]:
-    """Of each question, the turns beside its hits."""
+    """For each question, the turns around its hits."""
     wanted = [
         Around([hit.memory for hit in result.ranked], body.around, visible(question.viewer, Criteria(), result.now))
         for body, question, result in answered

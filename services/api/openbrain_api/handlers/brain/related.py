@@ -12,7 +12,7 @@ from openbrain_api.memories.rendering import hit_json, memories_json
 
 @Route("GET", "/v1/brain/memories/{id}/related", permission=Permission.BRAIN_READ, response=Related, problems=(404,))
 async def related(call: Call[Nothing, RelatedQuery]) -> Response:
-    """List the memories that are near one, of its session, of the same name, or of its chain."""
+    """List the memories linked to one: similar, of its session, with the same name, or of its chain."""
     memory_id, now, store = parsing.id_in(call.path, "memory"), call.api.clock.now(), call.api.store
     viewer = await call.viewer(call.query.session_id)
     row = parsing.found(await visible_memory(memory_id, viewer, store.memories), "memory")

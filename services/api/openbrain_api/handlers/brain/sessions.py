@@ -1,4 +1,4 @@
-"""Sessions: start, append, end with a hand-over."""
+"""Sessions: start, list, show, append turns, end with a hand-over."""
 
 from dataclasses import replace
 from typing import Any
@@ -45,9 +45,9 @@ PROMOTED_AT_ONCE = 100
     stores=True,
 )
 async def start_session(call: Call[StartBody, Nothing]) -> Response:
-    """Start a session, join one that the agent was asked into, or go on with one.
+    """Start a session, join one that the agent was invited to, or continue one.
 
-    It is announced as `agent.session_started`, and given what the last session of the project left.
+    Emits the event `agent.session_started`. The answer holds the last hand-over of the project.
     """
     body, actor, now = call.body, _agent(call, call.body.agent_id), call.api.clock.now()
     actor.may_write_to(body.org or "")
@@ -77,7 +77,7 @@ async def start_session(call: Call[StartBody, Nothing]) -> Response:
 
 @Route("GET", "/v1/brain/sessions", permission=Permission.BRAIN_READ, response=SessionList)
 async def sessions(call: Call[Nothing, SessionsQuery]) -> Response:
-    """The agent's sessions, newest first."""
+    """List the agent's sessions, newest first."""
     query = call.query
     rows = await call.api.store.sessions.sessions(
         _agent(call, query.agent_id).viewer(),
@@ -93,7 +93,7 @@ async def sessions(call: Call[Nothing, SessionsQuery]) -> Response:
 
 @Route("GET", "/v1/brain/sessions/{id}", permission=Permission.BRAIN_READ, response=SessionDetail, problems=(404,))
 async def session(call: Call[Nothing, SessionQueryOf]) -> Response:
-    """One session that the agent is of."""
+    """One session that the agent takes part in."""
     actor = _agent(call, call.query.agent_id)
     row = await _named(call, actor)
     agents = await call.api.store.sessions.agents_of(row.workspace_id, actor.agent_id, row.id)
@@ -111,11 +111,11 @@ async def session(call: Call[Nothing, SessionQueryOf]) -> Response:
     stores=True,
 )
 async def append_turns(call: Call[AppendBody, Nothing]) -> Response:
-    """Store turns of a session, each once, each on its own."""
+    """Store turns of a session, each once; each succeeds or fails on its own."""
     actor = _agent(call, call.body.agent_id)
     row = await _named(call, actor)
     if row.ended_at is not None:
-        raise Conflict("this session has ended: start it again to go on with it")
+        raise Conflict("this session has ended: start it again to continue it")
     prepared = [_turn(call, actor, row, turn) for turn in call.body.turns]
     outcomes = await call.api.committer.remember_each(prepared)
     results = [_appended(turn.turn, outcome) for turn, outcome in zip(call.body.turns, outcomes, strict=True)]
@@ -134,7 +134,7 @@ async def append_turns(call: Call[AppendBody, Nothing]) -> Response:
 async def end_session(call: Call[EndBody, Nothing]) -> Response:
     """End a session, and leave a hand-over to the next one.
 
-    Ended again with other words, the new hand-over takes the place of the old one.
+    Ending it again with another hand-over replaces the old one.
     """
     actor = _agent(call, call.body.agent_id)
     row, store = await _named(call, actor), call.api.store.sessions
@@ -152,7 +152,7 @@ async def end_session(call: Call[EndBody, Nothing]) -> Response:
 
 
 async def _hand_over(call: Call[EndBody, Nothing], actor: Actor, session: Session) -> Memory | None:
-    """Remembered as an observation: of the project, or of the agent where there is none."""
+    """Store the hand-over as an observation: of the project, or of the agent if there is no project."""
     body = call.body
     if not (body.summary or body.next_steps or body.blockers):
         return None
@@ -179,7 +179,7 @@ async def _hand_over(call: Call[EndBody, Nothing], actor: Actor, session: Sessio
 
 
 async def _standing(call: Call[Any, Any], actor: Actor, session: Session) -> str | None:
-    """The hand-over that this session left before, where it lives and the agent sees it."""
+    """The id of this session's previous hand-over, if it is active and visible to the agent."""
     if session.hand_over_id is None:
         return None
     row = await visible_memory(session.hand_over_id, actor.viewer(session.id), call.api.store.memories)

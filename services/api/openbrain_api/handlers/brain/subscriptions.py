@@ -1,4 +1,4 @@
-"""Subscriptions: make, list, remove. What they find comes to the inbox."""
+"""Subscriptions: create, list, show, replay, remove. Matches arrive in the inbox."""
 
 import asyncio
 from array import array
@@ -40,12 +40,12 @@ from openbrain_api.http.route import Call, Nothing, Route
     problems=(409,),
 )
 async def create_subscription(call: Call[SubscriptionBody, Nothing]) -> Response:
-    """Hear of each new memory that matches a query or a filter.
+    """Subscribe to new memories that match a query or a filter.
 
-    What matches is put into the agent's inbox within seconds, as long as this key is open, and sees it.
+    Matches arrive in the agent's inbox within seconds, as long as this key is valid and may see them.
     """
     body, actor, now = call.body, _agent(call, call.body.agent_id), call.api.clock.now()
-    # What is found is shown.
+    # Matches are shown to the agent, so it must be allowed to read.
     actor.require(Permission.BRAIN_READ)
     criteria = (body.filter or SubscriptionFilter()).criteria()
     actor.may_ask_for(criteria.org)
@@ -72,7 +72,7 @@ async def create_subscription(call: Call[SubscriptionBody, Nothing]) -> Response
 
 @Route("GET", "/v1/brain/subscriptions", permission=Permission.BRAIN_READ, response=SubscriptionList)
 async def subscriptions(call: Call[Nothing, SubscriptionsQuery]) -> Response:
-    """The agent's subscriptions, oldest first."""
+    """List the agent's subscriptions, oldest first."""
     query, viewer = call.query, _agent(call, call.query.agent_id).viewer()
     rows = await call.api.store.standing_queries.queries(viewer, query.limit, position(query.cursor))
     shown = await _shown(call, rows)
@@ -102,15 +102,15 @@ async def subscription(call: Call[Nothing, SubscriptionQuery]) -> Response:
     problems=(404,),
 )
 async def replay_subscription(call: Call[SubscriptionReplayBody, Nothing]) -> Response:
-    """Deliver what matches among the memories of a time, also what was delivered before.
+    """Deliver the matches among memories of a time span, even those delivered before.
 
-    From the newest back. Another replay of the same subscription takes its place.
+    Runs from the newest backwards. A new replay of the same subscription replaces a running one.
     """
     row, body, now = await _named(call, _agent(call, call.body.agent_id)), call.body, call.api.clock.now()
     since, until = from_datetime(body.since), now + DAY if body.until is None else from_datetime(body.until)
     if until <= since:
-        raise Invalid("until", "must lie behind since")
-    # What stands before a time and every id is older than it.
+        raise Invalid("until", "must be later than since")
+    # The empty id sorts before every id, so the replay begins strictly before `until`.
     await call.api.store.replays.start_replay(Replay(query=row, since=since, before=(until, ""), again=True))
     (shown,) = await _shown(call, [row])
     return respond(shown, status=202)
@@ -124,7 +124,7 @@ async def replay_subscription(call: Call[SubscriptionReplayBody, Nothing]) -> Re
     problems=(404,),
 )
 async def remove_subscription(call: Call[Nothing, SubscriptionQuery]) -> Response:
-    """Hear of nothing more; what it found leaves the inbox."""
+    """Remove a subscription, and its matches from the inbox."""
     actor = _agent(call, call.query.agent_id)
     row = await _named(call, actor)
     if not await call.api.store.standing_queries.remove_query(actor.viewer(), row.id):
@@ -141,14 +141,14 @@ def _webhook(query: StandingQuery, url: str | None, settings: Webhooks) -> Query
 
 
 async def _vectors(call: Call[Any, Any], query: str) -> Mapping[str, "array[float]"]:
-    """By the model that serves; none while it does not answer: the matcher makes it then."""
+    """The query's vector by the serving model. None if the model does not answer: the matcher then makes it later."""
     if not query:
         return {}
     try:
         async with asyncio.timeout(call.api.settings.recall.tuning.index_timeout_s):
             active = await call.api.active_model.get()
             return {active.generation.model: await active.embedder.embed_query(query)}
-    except Exception:  # noqa: BLE001 - whatever a model does, nothing that is stored waits for it
+    except Exception:  # noqa: BLE001 - a failing model must not keep a subscription from being stored
         return {}
 
 

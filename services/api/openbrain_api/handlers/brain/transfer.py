@@ -23,9 +23,9 @@ from openbrain_api.memories.transfer.landing import lander
 
 @Route("GET", "/v1/brain/export", permission=Permission.BRAIN_READ, cost=50, media=NDJSON)
 async def export(call: Call[Nothing, ExportQuery]) -> Response:
-    """The memories that the key may see as NDJSON; with an admin's key the whole workspace.
+    """Export the memories that the key may see as NDJSON; with an admin key the whole workspace.
 
-    Narrowed by `agent_id`, `speaker` and `matching` alone, also messages, questions and signals.
+    With an admin key and filters on `agent_id`, `speaker` or `matching` only, also messages, questions and signals.
     """
     query, now = call.query, call.api.clock.now()
     call.actor.may_ask_for(query.org or "")
@@ -42,7 +42,7 @@ async def export(call: Call[Nothing, ExportQuery]) -> Response:
         whole=whole,
         beside=beside,
     )
-    # Before the answer begins: a database that is down is a 503 and no broken file.
+    # Read before the response begins, so that a database that is down is a 503, not a broken file.
     first = await file.page(FIRST_PAGE, parsing.position(query.cursor))
     header = header_line(
         export_id=uuid7(now),
@@ -63,7 +63,7 @@ async def export(call: Call[Nothing, ExportQuery]) -> Response:
 async def _while_the_key_opens(
     call: Call[Nothing, ExportQuery], parts: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
-    """The parts; `Unauthorised` soon after the key was revoked or expired."""
+    """Yield the parts. Raise `Unauthorised` soon after the key was revoked or expired."""
     keys, listener = call.api.listening, Listener()
     with keys.listens(call.actor.key_id, listener):
         async with aclosing(parts):
@@ -83,12 +83,12 @@ async def _while_the_key_opens(
     streamed=True,
 )
 async def import_file(call: Call[Nothing, ImportQuery]) -> Response:
-    """Take in an export; with an admin's key, into an empty workspace, as it was.
+    """Import an exported file; with an admin key and an empty workspace, verbatim.
 
-    Sent again, it does the rest.
+    Sending the file again continues an interrupted import.
     """
     if call.stream is None:
-        raise AssertionError("a route that takes a stream has one")
+        raise AssertionError("a streamed route has a stream")
     header, following, digest = await opened(call.stream)
     landing = await lander(call.api, call.actor, replace(call.origin(), bulk=True), header, dry_run=call.query.dry_run)
     reading = Import(header, landing)

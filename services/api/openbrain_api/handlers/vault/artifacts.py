@@ -25,9 +25,9 @@ _ATTEMPTS = 3
     stores=True,
 )
 async def index_artifact(call: Call[ArtifactBody, Nothing]) -> Response:
-    """Remember a text under a key; it replaces the one before.
+    """Store a text under a key; it replaces the previous one.
 
-    What stood under its key before is superseded.
+    The previous text of the key is superseded.
     """
     source = f"artifact:{hash_of(call.body.key)[:32]}"
     for _ in range(_ATTEMPTS):
@@ -55,7 +55,7 @@ def _submission(body: ArtifactBody, source: str) -> Submission:
         type=MemoryType.DOCUMENTATION,
         source=source,
         metadata={**(body.metadata or {}), **{name: value for name, value in given.items() if value}},
-        # Two artifacts may say the same, and each is replaced by its own successor alone.
+        # Artifacts of different keys may have equal texts, and each is replaced only by its own successor.
         allow_duplicate=True,
     )
 
@@ -71,7 +71,7 @@ def _same(current: Memory, submission: Submission) -> bool:
 
 
 def _write(call: Call[ArtifactBody, Nothing], submission: Submission, current: Memory | None) -> Write:
-    """Two that come at once follow one another: they name the same predecessor, and the second is a `Conflict`."""
+    """The write of an artifact. Of two concurrent ones that name the same predecessor, the second gets a `Conflict`."""
     before = current.id if current else ""
     offer = Offer(
         submission=submission.model_copy(update={"supersedes": before or None}),

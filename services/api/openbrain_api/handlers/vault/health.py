@@ -23,7 +23,7 @@ FINDINGS = 100
 async def deep(call: Call[Nothing, Nothing]) -> Response:
     """Health of the brain's parts.
 
-    The vault's disk, the embedder, and the reasoner where there is one.
+    The vault's disk, the embedder, the database, and the reasoner if there is one.
     """
     folder = vault_of(call)
     try:
@@ -44,7 +44,7 @@ async def deep(call: Call[Nothing, Nothing]) -> Response:
 
 
 async def _reasoner(checks: Checks) -> str:
-    """Whether the reasoner answers and has its model; it is not made to think."""
+    """Check that the reasoner answers and has its model, without running the model."""
     known = (await checks.dependencies()).get("reasoner")
     if known is None:
         return "down"
@@ -53,9 +53,9 @@ async def _reasoner(checks: Checks) -> str:
 
 @Route("GET", "/health/pipeline", permission=Permission.VAULT_READ, response=PipelineHealth, problems=(404,))
 async def pipeline(call: Call[Nothing, Nothing]) -> Response:
-    """Whether the vault is kept.
+    """Whether the vault is maintained.
 
-    What the housekeeper found that does not run, and the last tick.
+    Reports what the housekeeper found not to be running, and the last tick.
     """
     vault_of(call)
     workspace, store = call.actor.workspace_id, call.api.store

@@ -1,4 +1,4 @@
-"""A vault, read: the feed, the alarm, its pages, its arcs."""
+"""Reading a vault: its feed, its alarm, its pages, its arcs."""
 
 import asyncio
 import hashlib
@@ -49,9 +49,9 @@ async def feed(call: Call[Nothing, Nothing]) -> Response:
 
 @Route("GET", "/signal", permission=Permission.VAULT_READ, response=Alarm)
 async def alarm_now(call: Call[Nothing, Nothing]) -> Response:
-    """The gravest alarm that stands.
+    """The most severe open alarm.
 
-    It is read from the database: no tick need have run.
+    It is read from the database, so it does not depend on a tick.
     """
     present = await call.api.store.signals.present(call.actor.viewer(), SIGNALS)
     gravest = alarm(present.signals, present.halts)
@@ -88,7 +88,7 @@ async def page(call: Call[Nothing, VaultReadQuery]) -> Response:
 
 @Route("GET", "/vault/search", permission=Permission.VAULT_READ, response=VaultFound, problems=(404,), cost=20)
 async def found_pages(call: Call[Nothing, VaultSearchQuery]) -> Response:
-    """Pages that hold every word."""
+    """Find pages that contain every word."""
     query = call.query
     hits, complete = await asyncio.to_thread(folder_pages.searched, vault_of(call), query.path, query.q, query.limit)
     return respond({"results": hits, "count": len(hits), "complete": complete})

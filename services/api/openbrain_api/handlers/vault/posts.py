@@ -1,4 +1,4 @@
-"""A vault, written: what agents post, pages for the inbox, messages with files."""
+"""Writing a vault: posts of agents, pages for the inbox, messages with files."""
 
 import asyncio
 from dataclasses import replace
@@ -45,15 +45,15 @@ FORM_BYTES = 16 * 1024 * 1024
 async def marker(call: Call[MarkerBody, Nothing]) -> Response:
     """Post a lesson, milestone, signal or decision.
 
-    It is written where its kind belongs; a signal is raised at once, where the key may, and one that says `resolved`
-    ends the signal that it names.
+    It is written to the page for its kind. A signal is also raised at once if the key has the permission, and one with
+    the severity `resolved` ends the signal that it names.
     """
     body, folder = call.body, vault_of(call)
     attrs = {key: str(value) for key, value in body.attrs.items() if value is not None}
     digest = hash_of(body.type, body.content, *(part for pair in sorted(attrs.items()) for part in pair))
     key = key_of(call, digest)
     if not _may_raise(call) and attrs.get("severity", "").strip().lower() == Severity.NUCLEAR:
-        attrs["severity"] = Severity.CRITICAL  # a halt takes a permission of its own
+        attrs["severity"] = Severity.CRITICAL  # a halt needs another permission
     session = attrs.get("session_id") or attrs.get("session")
     if session and not attrs.get("project"):
         projects_dir = call.api.settings.tick.projects_dir
@@ -108,7 +108,7 @@ async def write_inbox(call: Call[InboxBody, Nothing]) -> Response:
     """Put a page into the inbox."""
     body, folder = call.body, vault_of(call)
     digest = hash_of(body.content, body.title or "", body.filename or "", *body.tags)
-    # Markers in it count, so a page says no more than the key might.
+    # Markers in a page take effect, so a key that may not raise signals must not write any.
     text = redacted(escaped(body.content, lambda _: "")) if _may_raise(call) else quotable(body.content)
     title = body.title or inbox.title_of(text)
     name = (body.filename or title).removesuffix(".md")
@@ -206,7 +206,7 @@ def _ingested(folder: Folder, form: Form, message: str, digest: str, actor: Acto
 
 
 def _kept(file: FormFile) -> bytes:
-    """Text as it may stand in a vault; anything else as it is, which nobody reads there as a page."""
+    """The data to store: text is made safe for a vault; other data is unchanged, as it is never read as a page."""
     try:
         return quotable(file.data.decode()).encode()
     except UnicodeDecodeError:
@@ -222,7 +222,7 @@ def _may_raise(call: Call[Any, Any]) -> bool:
 
 
 async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None:
-    """Raise a signal as the next tick would, under the same key: the second raise changes nothing."""
+    """Raise the page's signal as the next tick would. Both use the same key, so that the second has no effect."""
     page = parse_arc(path, folder.read(path), 0)
     for mark in page.signals:
         if mark.severity not in set(Severity):
@@ -239,7 +239,7 @@ async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None
         key = raise_key(page, mark)
         now = call.api.clock.now()
         made = checked(event, actor=call.actor.label, at=now, key=key, traceparent=call.traceparent)
-        # Until a tick has seen the mark, which then holds it.
+        # Held until a tick has seen the marker, which then holds it.
         held_until = now + round(call.api.settings.tick.tuning.late_s * MICROSECONDS)
         (outcome,) = await call.api.store.signals.raise_signals([replace(made, held_until=held_until)])
         await call.api.wake.notify()

@@ -1,4 +1,4 @@
-"""Ticks are run by the tick service; here they are requested and watched."""
+"""Ticks: request one, and watch it. The tick service runs them."""
 
 import asyncio
 from hashlib import sha256
@@ -22,9 +22,9 @@ _SLOT_KEY_CHARS = 200
     "POST", "/tick", permission=Permission.TICK_RUN, response=TickAccepted, statuses=(202,), problems=(404,), keyed=True
 )
 async def request_tick(call: Call[Nothing, TickQuery]) -> Response:
-    """Keep the vault now.
+    """Run a tick of the vault now.
 
-    One for each `Idempotency-Key`; without, one for each request. A dry run takes no slot, whatever its key.
+    One per `Idempotency-Key`; without a key, one per request. A dry run takes no slot, with or without a key.
     """
     vault_of(call)
     query, api = call.query, call.api
@@ -53,9 +53,9 @@ async def request_tick(call: Call[Nothing, TickQuery]) -> Response:
 
 @Route("GET", "/tick/{id}", permission=Permission.TICK_RUN, response=TickAnswer, problems=(404,))
 async def tick(call: Call[Nothing, TickStateQuery]) -> Response:
-    """One tick and its report; with wait=N as soon as it has ended.
+    """One tick and its report; with wait=N, answer as soon as it has ended.
 
-    It is answered when the tick was put off, too.
+    The wait also ends if the tick is postponed.
     """
     vault_of(call)
     job_id = parsing.id_in(call.path, "tick")
@@ -85,6 +85,6 @@ async def _until_ended(call: Call[Nothing, TickStateQuery], row: Tick) -> Tick:
 
 
 def _slot(key_id: str, key: str) -> str:
-    """A long key by its hash: a slot has 255 characters."""
+    """The slot of a key. A long key is hashed: a slot has at most 255 characters."""
     named = key if len(key) <= _SLOT_KEY_CHARS else sha256(key.encode()).hexdigest()
     return f"key:{key_id}:{named}"

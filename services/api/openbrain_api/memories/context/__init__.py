@@ -1,1 +1,1 @@
-"""The context of an agent that wakes up: gathered, fitted into a budget, written between marks."""
+"""The context of a starting agent: gathered, fitted into a budget, written as text between marks."""

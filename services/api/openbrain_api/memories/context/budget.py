@@ -1,4 +1,4 @@
-"""The choice of the items that fit."""
+"""Choose the context items that fit into a budget."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ from openbrain.domain.text.tokens import estimated_tokens
 from openbrain_api.memories.context.fenced_text import HEAD_TOKENS, HEADING_TOKENS, written
 
 WHOLE = (Section.ALARMS, Section.HAND_OVER)
-"""Sections that may take all that is left; each other one half of it, so that none keeps the next ones out."""
+"""Sections that may use all remaining tokens. Each other section may use half, so that it leaves some for the next."""
 
 
 @dataclass(slots=True)
 class _Page:
-    """The items chosen so far: places in the list of all items, and the tokens and memories that are left."""
+    """The items chosen so far, by index in the list of all, and the tokens and memories that are left."""
 
     tokens: int
     memories: int
@@ -21,22 +21,22 @@ class _Page:
     sections: set[Section] = field(default_factory=set)
 
     def take(self, place: int, item: ContextItem, cost: int, most: int) -> int:
-        """Take an item: its cost where it fits into `most` tokens, else 0."""
-        whole = cost + (0 if item.section in self.sections else HEADING_TOKENS)
-        if whole > min(most, self.tokens) or (item.kind == "memory" and not self.memories):
+        """Choose an item if it fits into `most` tokens. Return its cost with heading, or 0 if it was not chosen."""
+        total = cost + (0 if item.section in self.sections else HEADING_TOKENS)
+        if total > min(most, self.tokens) or (item.kind == "memory" and not self.memories):
             return 0
         self.chosen.add(place)
         self.sections.add(item.section)
-        self.tokens -= whole
+        self.tokens -= total
         self.memories -= item.kind == "memory"
-        return whole
+        return total
 
 
 def fitted(
     items: Sequence[ContextItem], budget: int, memories: int, page: int
 ) -> tuple[Sequence[ContextItem], Sequence[ContextItem]]:
-    """The items of this page (from 1) in their order, and those that come after it. An item that would not fit on a
-    page of its own is left out for good."""
+    """The items of this page (from 1) in order, and the items for later pages. An item too long for any page is left
+    out."""
     room = budget - HEAD_TOKENS
     left = [(item, cost) for item in items if (cost := estimated_tokens(written(item))) <= room - HEADING_TOKENS]
     chosen: Sequence[ContextItem] = ()

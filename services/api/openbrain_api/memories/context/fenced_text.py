@@ -1,6 +1,6 @@
-"""Items as one text between marks. The same items are the same text, and none of them can end it or look like another.
+"""Items as one text between marks. Equal items give equal text, and no item can fake a mark or another item.
 
-The marks hold a digest of all that stands between them: no item can contain what depends on itself.
+The marks contain a digest of everything between them, so that an item can't contain a valid mark.
 """
 
 import hashlib
@@ -27,12 +27,12 @@ HEADINGS = {
 }
 INSTRUCTS = "tries to instruct its reader"
 HEAD_TOKENS = 90
-"""Of notice and marks, at most."""
+"""Most tokens of notice and marks."""
 HEADING_TOKENS = 12
 
 
 def fenced(items: Sequence[ContextItem]) -> str:
-    """All of them, in order, under the headings of their sections."""
+    """All items in order, under the headings of their sections, between marks."""
     lines: list[str] = []
     section: Section | None = None
     for item in items:
@@ -46,7 +46,7 @@ def fenced(items: Sequence[ContextItem]) -> str:
 
 
 def written(item: ContextItem) -> str:
-    """A line with the provenance, and below it what was stored, set in: it never begins a line of its own."""
+    """One item: a line with its provenance, then its text indented, so that the text never begins a line."""
     attributes = [f"{item.kind} {one_line(item.id)}", one_line(item.state)]
     attributes += [f"by {one_line(item.agent_id)}"] if item.agent_id else []
     attributes += [f"from {one_line(item.source)}"] if item.source and item.source != "manual" else []

@@ -1,4 +1,4 @@
-"""The items of a context, in its order; nothing twice."""
+"""Gather the items of a context in order, without duplicates."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,23 +20,23 @@ from openbrain_api.vaults.feed import read_feed
 from openbrain_api.vaults.writes import readable_vault
 
 CHARS = 1200
-"""Of one item; more is behind its id."""
+"""Most characters of one item; the full text can be read by its id."""
 MOST = 200
-"""Memories that are looked at for one part."""
+"""Most memories read for one part."""
 RECENT = 20
 ALARMS = 50
 TAGS = 12
 HAND_OVER = "hand-over"
-"""The tag of what one session left to the next."""
+"""The tag of hand-overs from one session to the next."""
 HAND_OVERS = 5
-"""Looked at for one that stands and is seen."""
+"""Latest hand-overs that are checked for one that is active and visible."""
 _RULES = (MemoryType.CONVENTION, MemoryType.ARCHITECTURE)
 _OPEN = (MemoryType.PLAN, MemoryType.BUG)
 _OTHERS = tuple(kind for kind in MemoryType if kind not in (MemoryType.DECISION, *_RULES, *_OPEN))
 
 
 async def gathered(call: Call[Nothing, ContextQuery], viewer: Viewer) -> Sequence[ContextItem]:
-    """All that there is to tell, the most urgent first."""
+    """All items, the most urgent first."""
     query, store = call.query, call.api.store
     source = _Memories(call, viewer)
     memories = asyncio.gather(
@@ -63,8 +63,7 @@ async def gathered(call: Call[Nothing, ContextQuery], viewer: Viewer) -> Sequenc
 
 
 async def last_hand_over(store: Store, viewer: Viewer, org: str, project: str, now: int) -> Memory | None:
-    """The last visible hand-over of the project's sessions; without a project, what the agent's own last one
-    did."""
+    """The last visible hand-over of the project's sessions; without a project, that of the agent's own sessions."""
     ids = await store.sessions.hand_overs(viewer, org, project, HAND_OVERS)
     rows = await store.memories.rows(ids)
     seen = visible(viewer, Criteria(), now)
@@ -75,21 +74,21 @@ async def last_hand_over(store: Store, viewer: Viewer, org: str, project: str, n
 async def open_incidents(
     store: Store, viewer: Viewer, org: str, project: str, limit: int
 ) -> tuple[Sequence[Halt], Sequence[Signal]]:
-    """Halts that concern who works there, and what is a warning or worse."""
+    """Open halts that apply to work in that org and project, and open signals of severity warning or higher."""
     halts = await store.halts.halts(viewer, limit, states=(HaltState.OPEN,))
     wanted = SignalFilter(states=OPEN_STATES, min_severity=Severity.WARNING, org=org, project=project)
     return [row for row in halts if row.concerns(org, project)], await store.signals.signals(viewer, wanted, limit)
 
 
 class _Memories:
-    """Memories that the viewer sees, part by part."""
+    """The visible memories of each part."""
 
     def __init__(self, call: Call[Nothing, ContextQuery], viewer: Viewer) -> None:
         self._store: Store = call.api.store
         self._viewer, self._query, self._now = viewer, call.query, call.api.clock.now()
 
     async def own(self) -> Sequence[Memory]:
-        """The agent's own, the surest first."""
+        """The agent's own, by confidence."""
         mine = Criteria(scopes=(Scope.AGENT,), agents=(self._viewer.agent_id,))
         return await self._surest(mine, *self._here())
 
@@ -103,19 +102,19 @@ class _Memories:
         return sorted(conventions, key=lambda row: (-row.confidence, -row.created_at))[:MOST]
 
     async def of_project(self) -> Sequence[Memory]:
-        """Decisions, then plans and bugs, then what else is new: the project's own before those of no project, which
-        hold for every one."""
+        """The newest decisions, then plans and bugs, then other types. Each kind: the project's own, then those
+        without a project, which apply to every one."""
         parts = await asyncio.gather(*(self._newest_of(types) for types in ((MemoryType.DECISION,), _OPEN, _OTHERS)))
         return [row for rows in parts for row in rows]
 
     async def hand_over(self) -> Sequence[Memory]:
-        """The last one of the project."""
+        """The last hand-over of the project."""
         org, project = self._query.org or "", self._query.project or ""
         hand_over = await last_hand_over(self._store, self._viewer, org, project, self._now)
         return (hand_over,) if hand_over else ()
 
     async def of_session(self) -> Sequence[Memory]:
-        """The latest of the session that goes on, in the order in which they came."""
+        """The latest memories of the named session, oldest first."""
         if not self._query.session_id:
             return ()
         agents = (self._viewer.agent_id, *self._viewer.session_agents)
@@ -124,8 +123,8 @@ class _Memories:
         return list(reversed(rows))
 
     def _here(self) -> tuple[Condition, ...]:
-        """Of the project, or of none. Said without "or shared", which the other conditions rule out: no index serves
-        it."""
+        """Condition: of the project, or of none. It omits "or shared", which the other conditions make redundant and no
+        database index supports."""
         project = self._query.project
         return (OneOf("project", (project, "")),) if project else ()
 
@@ -138,7 +137,7 @@ class _Memories:
         return [*rows, *await self._of_none(types, RECENT - len(rows))]
 
     async def _of_none(self, types: tuple[MemoryType, ...], limit: int) -> Sequence[Memory]:
-        """Scope by scope: so an index has them in their order."""
+        """The newest without a project. Read scope by scope, so that a database index gives the order."""
         rest = [
             row
             for scope in (Scope.PROJECT, Scope.SHARED)
@@ -147,7 +146,7 @@ class _Memories:
         return sorted(rest, key=lambda row: (row.created_at, row.id), reverse=True)[:limit]
 
     async def _surest(self, criteria: Criteria, *more: Condition) -> Sequence[Memory]:
-        """Of the org, and of none: what an agent keeps, and what holds for all, mostly belongs to none."""
+        """By confidence, of the org or of none: an agent's own and shared memories mostly have no org."""
         condition = AllOf((visible(self._viewer, criteria, self._now), *more))
         if org := self._query.org:
             condition = AllOf((condition, OneOf("org", (org, ""))))
@@ -160,7 +159,7 @@ class _Memories:
 
 
 async def _vault(call: Call[Nothing, ContextQuery]) -> Sequence[ContextItem]:
-    """Inject blocks, hot arcs and intent; nothing of the kind for keys that may not read a vault."""
+    """Inject blocks, hot arcs and intent from the feed; none for keys that may not read the vault."""
     folder = readable_vault(call, call.query.org)
     return () if folder is None else await asyncio.to_thread(_pages, folder)
 

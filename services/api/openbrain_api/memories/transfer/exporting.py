@@ -1,4 +1,4 @@
-"""An export as it is written: page by page, each whole before the mark that follows it."""
+"""Write an export page by page. A mark line follows each complete page."""
 
 import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from openbrain_api.memories.chains import Behind
 FIRST_PAGE = 50
 PAGE = 250
 PAGE_BYTES = 1024 * 1024
-"""The size of a page: memories may be long."""
+"""Target size of a page, as memories may be long."""
 HISTORY_ROWS = 250
 
 
@@ -23,8 +23,8 @@ Beside = Callable[[OtherTextsCursor | None], Awaitable[tuple[Sequence[OtherText]
 
 
 class Export:
-    """One file. `whole`: with what has ended, chains and history; else `names` says whom a memory may say that it
-    supersedes. `beside` gives pages of what is kept beside memories."""
+    """One file. `whole`: with ended memories, chains and history. Otherwise `names` returns which predecessor a memory
+    may name. `beside` returns pages of texts other than memories (messages, questions, signals)."""
 
     def __init__(
         self, transfer: Transfer, condition: Condition, names: Names, *, whole: bool, beside: Beside | None
@@ -36,11 +36,11 @@ class Export:
         self._counts = {"memories": 0, "history": 0, "lineage": 0, "beside": 0}
 
     async def page(self, limit: int, after: Position | None) -> Sequence[StoredMemory]:
-        """The rows that follow."""
+        """The next rows after a position."""
         return await self._transfer.kept(self._condition, limit, after, dead=self._whole)
 
     async def parts(self, header: bytes, page: Sequence[StoredMemory]) -> AsyncGenerator[bytes, None]:
-        """From the header to the footer, beginning with this page."""
+        """Yield the file from header to footer, beginning with this page."""
         yield self._written(header)
         limit = FIRST_PAGE
         while page:
@@ -64,7 +64,7 @@ class Export:
         yield transfer_writing.footer_line(**self._counts, digest=self._digest.hexdigest())
 
     async def _named(self, page: Sequence[StoredMemory]) -> Sequence[StoredMemory]:
-        """The rows with what they supersede, where the one who asks may see it."""
+        """The rows; each names its predecessor only if the caller may see that."""
         behind = await self._names([kept.memory for kept in page])
         return [
             kept

@@ -1,4 +1,4 @@
-"""Vectors that an import brings along: kept for their memories alone, where they are of the model that serves."""
+"""Vectors in an imported file: used for their own memories only, and only if made by the serving model."""
 
 from array import array
 from collections.abc import Sequence
@@ -18,22 +18,22 @@ from openbrain.usecases.transfer.lines import MemoryLine
 from openbrain_api.api import Api
 
 LONG_CHARS = 5_000
-"""A text of this length has several passages, and takes long to be cut."""
+"""A text of this length has several passages for sure, and would take long to split."""
 SAME = 0.9
-"""Least cosine between a vector and the one that our model makes of the same text: other quantisations of one model
-stay above it, another model far below."""
+"""Least cosine between an imported vector and ours of the same text: other quantisations of the model are above it,
+other models far below."""
 _LONG = "a text has several passages, and each has a vector of its own here"
 Given = tuple[MemoryLine, Memory]
-"""A line with a vector, and the memory that was stored of it."""
+"""A line with a vector, and the memory stored from it."""
 
 
 class Left(Exception):
-    """A vector is not taken over, and why."""
+    """A vector is not used; the message says why."""
 
 
 @dataclass(kw_only=True)
 class GivenVectors:
-    """Those of one import."""
+    """The vectors of one import."""
 
     api: Api
     actor: Actor
@@ -41,12 +41,12 @@ class GivenVectors:
     taken: int = field(default=0, init=False)
     left: int = field(default=0, init=False)
     problem: str | None = field(default=None, init=False)
-    """Why the first one was left."""
+    """Why the first unused vector was not used."""
     _away: str = field(default="", init=False)
-    """Why the model could not be asked: it is not asked again."""
+    """Why the model did not answer; then it is not asked again."""
 
     async def take(self, stored: Sequence[Given]) -> None:
-        """Keep the vectors of these, and count them; a dry run only counts."""
+        """Store the vectors of these lines, and count them; a dry run only counts."""
         with_vectors = [(line, memory) for line, memory in stored if line.vector is not None]
         given = [(line, memory) for line, memory in with_vectors if len(line.content) < LONG_CHARS]
         if len(given) < len(with_vectors):
@@ -78,7 +78,7 @@ class GivenVectors:
             await self.api.store.vectors.save(vectors, embedded, generation.model)
 
     async def _rows(self, given: Sequence[Given]) -> Sequence[Given]:
-        """As they stand, by the ids that they have here."""
+        """The lines with their current rows, whose ids here may differ from those in the file."""
         workspace = self.actor.workspace_id
         ids = {memory.id: (memory.id, transfer_id(workspace, memory.id)) for _, memory in given}
         rows = await self.api.store.memories.rows([name for names in ids.values() for name in names])
@@ -93,9 +93,9 @@ class GivenVectors:
         self.problem = self.problem or why
 
     async def _model(self, line: MemoryLine) -> tuple[Generation, Embedder]:
-        """The model that serves, where the vectors are of it."""
+        """The serving generation and its model. Raise `Left` if the vectors are not of that model."""
         if Permission.ADMIN not in self.actor.permissions:
-            raise Left("they are taken over with an admin's key only")
+            raise Left("vectors are used with an admin key only")
         if self._away:
             raise Left(self._away)
         generation = await self.api.store.generations.serving(IndexKind.VECTOR)
@@ -107,7 +107,7 @@ class GivenVectors:
             raise Left(
                 f"they are of {line.vector_model or 'a model without a name'}, and the index has {identity.name}"
             )
-        # A name is easily given: one text is compared, with our prompt before it and without.
+        # The name proves nothing: compare the vector of one text with ours, with and without our prompt.
         theirs = _unit(line, line.vector_model, generation.dimensions)
         ours = await embedder.embed([line.content, embedder.passages(line.content, "")[0]])
         cosine = max(sum(one * other for one, other in zip(own, theirs, strict=True)) for own in ours)

@@ -1,4 +1,4 @@
-"""An import: the file is read as it comes, checked line by line, and stored a transaction's worth at a time."""
+"""Import: read the file as it arrives, check it line by line, and store it one transaction's worth at a time."""
 
 import asyncio
 import hashlib
@@ -33,7 +33,7 @@ _COUNTED: Mapping[type[AnyLine], str] = {
 
 
 class Import:
-    """One file on its way in. Sent again, it does the rest."""
+    """The import of one file. If the file is sent again, the rest is imported."""
 
     def __init__(self, header: Header, lander: Importer) -> None:
         self._header = header
@@ -42,14 +42,14 @@ class Import:
         self._refusals: list[dict[str, object]] = []
         self._refused = 0
         self._lines = 1
-        self._incomplete: str | None = "the file has no footer: it was cut off, send it whole"
+        self._incomplete: str | None = "the file has no footer: it was cut off, send the whole file again"
 
     async def read(self, following: AsyncIterator[bytes | None], digest: "hashlib._Hash") -> None:
-        """Every line after the header."""
+        """Read and store every line after the header."""
         landing: asyncio.Task[None] | None = None
         try:
             async for chunk in self._chunks(following, digest):
-                # While one is stored the next is read and checked.
+                # Read and check the next chunk while one is stored.
                 if landing is not None:
                     await landing
                 landing = asyncio.create_task(self._land(chunk))
@@ -77,7 +77,7 @@ class Import:
                 yield chunk
                 chunk, size = [], 0
             elif self._lines % BULK_ROWS == 0:
-                await asyncio.sleep(0)  # nothing waits for lines that store nothing: others have requests too
+                await asyncio.sleep(0)  # lines that store nothing cause no wait: let other requests run
         if chunk:
             yield chunk
 
@@ -96,7 +96,7 @@ class Import:
     def _checked(self, raw: bytes | None) -> AnyLine | None:
         try:
             if raw is None:
-                raise Invalid("line", f"must be at most {limits.LINE_BYTES} bytes")  # noqa: TRY301 - told like the others
+                raise Invalid("line", f"must be at most {limits.LINE_BYTES} bytes")  # noqa: TRY301 - reported like the others
             if not raw.strip():
                 return None
             line = parse_line(raw)
@@ -122,17 +122,17 @@ class Import:
         if self._header.part:
             return
         if counts != self._counts:
-            self._incomplete = "the footer counts other lines than the file holds: something is missing, send it whole"
+            self._incomplete = "the footer's counts don't match the file: lines are missing, send the whole file again"
         elif footer.digest != f"sha256:{digest}":
-            self._incomplete = "the footer's digest is of another file: it was changed on its way"
+            self._incomplete = "the footer's digest does not match the file: it was changed on its way"
 
 
 async def opened(parts: AsyncIterator[bytes]) -> tuple[Header, AsyncIterator[bytes | None], "hashlib._Hash"]:
-    """The header, the lines after it, and the digest that they go on. `Invalid` for another kind of file."""
+    """Return the header, the lines after it, and the digest so far. Raise `Invalid` for another kind of file."""
     following = lines(parts, limits.LINE_BYTES)
     raw = await anext(following, b"")
     if not raw:
-        raise Invalid("line 1", "must be the header that an export begins with")
+        raise Invalid("line 1", "must be the header of an export")
     try:
         header = transfer_lines.parse_header(raw)
     except Invalid as error:
@@ -141,7 +141,8 @@ async def opened(parts: AsyncIterator[bytes]) -> tuple[Header, AsyncIterator[byt
 
 
 async def lines(parts: AsyncIterator[bytes], limit: int) -> AsyncGenerator[bytes | None, None]:
-    """Each line without its end; None for one of more than `limit` bytes, which is not kept. The last needs no end."""
+    """Yield each line without its line break; None for one of more than `limit` bytes, which is not buffered. The last
+    line needs no line break."""
     pending: list[bytes] = []
     size = 0
     async for part in parts:

@@ -29,10 +29,10 @@ NOTED_EVERY = 2 * MICROSECONDS
 
 
 class Importer(Protocol):
-    """One way of storing."""
+    """One way of storing imported lines."""
 
     async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
-        """Store these, and say which can't be."""
+        """Store a chunk. Return the lines that can't be stored, with their errors."""
 
     async def done(self) -> None:
         """Finish after the last line."""
@@ -43,7 +43,7 @@ class Importer(Protocol):
 
 @dataclass(kw_only=True)
 class _Counting:
-    """The common part of both ways."""
+    """The common part of both importers."""
 
     api: Api
     actor: Actor
@@ -64,7 +64,7 @@ class _Counting:
 
 @dataclass(kw_only=True)
 class VerbatimImport(_Counting):
-    """Rows, chains and history into a workspace where nothing stood."""
+    """Stores rows, chains and history unchanged, in a workspace that was empty."""
 
     export_id: str
     _noted: int = field(default=0, init=False)
@@ -109,7 +109,7 @@ class VerbatimImport(_Counting):
         return refused
 
     async def _note(self) -> None:
-        """The operation lives as long as lines come."""
+        """Save the progress. The operation stays alive as long as lines arrive."""
         now = self.api.clock.now()
         if self.dry_run or now - self._noted < NOTED_EVERY:
             return
@@ -129,7 +129,7 @@ class VerbatimImport(_Counting):
                 return line.link()
 
     def _admitted(self, memory: Memory) -> Memory:
-        """The memory as it was, unless the content policy changes it."""
+        """The memory as in the file, unless the content policy changes it."""
         texts = ("content", "title", "aliases", "tags", "metadata", "source", "speaker")
         looked = look_at({name: getattr(memory, name) for name in texts}, self._admission)
         changed = looked.changed
@@ -157,7 +157,7 @@ class VerbatimImport(_Counting):
         return replace(row, **texts) if texts else row
 
     def _count(self, item: Item, status: Landed) -> None:
-        # Tried without storing, a line may speak of a memory that came earlier and is gone again.
+        # A dry run stores nothing, so the parent of a line may be missing only because it was rolled back.
         if status is Landed.CREATED or (status is Landed.MISSING_PARENT and self.dry_run):
             match item:
                 case StoredMemory():
@@ -183,7 +183,7 @@ def _with_lines(chunk: Sequence[Numbered], created: Sequence[tuple[int, Memory]]
 
 @dataclass(kw_only=True)
 class SubmissionImport(_Counting):
-    """Living memories remembered as any other: new ids, times of now but for when it happened, no chains or history."""
+    """Stores active memories like new ones: new ids, current times except `occurred_at`, no chains or history."""
 
     origin: Origin
 
@@ -225,12 +225,12 @@ class SubmissionImport(_Counting):
             verbatim=bool(line.identity),
         )
         write = prepare(offer, clock=self.api.clock, content_policy=self.api.content_policy)
-        # The same each time, so that the file may be sent again; another for each who may not see the others' rows.
+        # A stable id, so that the file may be sent again; but one per agent, as agents can't see each other's rows.
         holder = f"{self.actor.workspace_id}\0{write.memory.agent_id}"
         return replace(write, memory=replace(write.memory, id=transfer_id(holder, line.id)))
 
     async def _unknown(self, writes: Sequence[tuple[int, str, Write]]) -> list[tuple[int, Write]]:
-        """The ids of which the sender sees nothing here, living or ended."""
+        """The writes whose memory the sender can't already see here, ended or not."""
         ids = [memory_id for _, given, write in writes for memory_id in (given, write.memory.id)]
         rows = await self.api.store.memories.rows(ids)
         return [
@@ -240,7 +240,7 @@ class SubmissionImport(_Counting):
         ]
 
     async def _weigh(self, new: Sequence[tuple[int, Write]]) -> Sequence[tuple[int, Write]]:
-        """Those that would be created."""
+        """For a dry run: count, and return those that would be created."""
         duplicates = await self.api.store.transfer.duplicates([write.memory for _, write in new])
         created = [item for item, known in zip(new, duplicates, strict=True) if item[1].allow_duplicate or not known]
         self.present += len(new) - len(created)
@@ -248,7 +248,7 @@ class SubmissionImport(_Counting):
         return created
 
     async def _store(self, new: Sequence[tuple[int, Write]], refused: list[Refused]) -> Sequence[tuple[int, Write]]:
-        """Those that were created; adds what was refused."""
+        """Store the writes. Return those that were created; add the others with errors to `refused`."""
         if not new:
             return []
         await self.api.pressure.admit()
@@ -267,11 +267,12 @@ class SubmissionImport(_Counting):
         return created
 
     async def done(self) -> None:
-        """Do nothing: each chunk is complete."""
+        """Do nothing: each chunk is already complete."""
 
 
 async def lander(api: Api, actor: Actor, origin: Origin, header: Header, *, dry_run: bool) -> Importer:
-    """An admin's key fills an empty workspace as it was, and speaks for every agent; any other key only for its own."""
+    """Choose the importer. An admin key fills an empty workspace verbatim, and else writes for every agent; any other
+    key writes only for its own."""
     vectors = GivenVectors(api=api, actor=actor, dry_run=dry_run)
     if Permission.ADMIN not in actor.permissions:
         return SubmissionImport(api=api, actor=actor, dry_run=dry_run, given_vectors=vectors, origin=origin)
@@ -279,5 +280,5 @@ async def lander(api: Api, actor: Actor, origin: Origin, header: Header, *, dry_
     if await api.store.transfer.restoring(workspace, header.export_id, origin.actor, begin=not dry_run):
         export = header.export_id
         return VerbatimImport(api=api, actor=actor, dry_run=dry_run, given_vectors=vectors, export_id=export)
-    whole = replace(actor, act_as=(ANY_AGENT,))
-    return SubmissionImport(api=api, actor=whole, dry_run=dry_run, given_vectors=vectors, origin=origin)
+    for_all = replace(actor, act_as=(ANY_AGENT,))
+    return SubmissionImport(api=api, actor=for_all, dry_run=dry_run, given_vectors=vectors, origin=origin)

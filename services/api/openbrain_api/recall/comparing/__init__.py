@@ -1,1 +1,1 @@
-"""A question and memories compared word by word: for the rank, and as a number by itself."""
+"""Word-by-word comparison of a question with memories: for ranking, and as an absolute similarity."""

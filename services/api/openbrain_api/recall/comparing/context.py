@@ -1,5 +1,5 @@
-"""Turns beside a turn of a conversation, whose words count for it as well, but less: an answer rarely repeats the words
-of its question. What was measured: docs/decisions/recall-token-states.md.
+"""The words of neighbouring turns count for a turn of a conversation as well, but less: an answer rarely repeats the
+words of its question. Measurements: docs/decisions/recall-token-states.md.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,20 +9,21 @@ from openbrain.ports.store.memories import Turn
 from openbrain_api.recall.fuse import Scores, best_of
 
 WEIGHTS: Final[Mapping[int, float]] = {-2: 0.5, -1: 0.7, 1: 0.5}
-"""Of a word of the turn at that distance."""
+"""Weight of a word in the turn at that distance."""
 FULL_CHARS: Final = 300
-"""A longer text counts less, in proportion, and so do its words: in much text something is always near."""
+"""Above this many characters a turn gains less from others and gives less to them, in proportion: in a long text
+something is always near."""
 CANDIDATES: Final = 80
-"""At least so many of the best candidates are looked at, or twice as many as are wanted."""
+"""This many best candidates are considered, or twice as many as are wanted if that is more."""
 
 
 def looked_at(scores: Scores, wanted: int) -> Sequence[str]:
-    """Ids of the candidates whose places in their sessions matter."""
+    """Ids of the candidates whose neighbours are considered."""
     return best_of(scores, max(CANDIDATES, 2 * wanted))
 
 
 def context(ids: Sequence[str], turns: Mapping[str, Turn]) -> Mapping[str, Mapping[str, float]]:
-    """By memory of `ids` that is a turn: those of them beside it, and what share of a word of theirs counts for it."""
+    """By each memory of `ids` that is a turn: its neighbours in `ids`, with the share at which their words count."""
     own = {memory_id: turns[memory_id] for memory_id in ids if memory_id in turns}
     at: dict[tuple[str, int], list[str]] = {}
     for memory_id, turn in own.items():

@@ -1,7 +1,7 @@
-"""Late interaction: what the indexes found is compared with the question word by word, each word in its context.
+"""Late interaction: compare candidates with the question word by word, each word in its context.
 
-The token states of all candidates are read at once, by nothing but the ids that the indexes returned; who may see them
-is held against the truth afterwards, as for every candidate.
+The token states of all candidates are read at once, by the ids that the indexes returned. Their visibility is checked
+with the database afterwards, as for every candidate.
 """
 
 import asyncio
@@ -15,22 +15,22 @@ from openbrain.ports.store.index_entries import Vectors
 from openbrain_api.recall.fuse import Scores
 
 KEPT = 100
-"""So many of the best have a score above 0: what lies below says little of how near the others are."""
+"""Number of best memories with a score above 0: lower ones say little about how near the others are."""
 LEAST_SPAN = 0.25
-"""Smaller differences are not blown up: among few candidates they would outweigh what an index knows."""
+"""Least span for normalising: smaller differences would, among few candidates, outweigh the indexes' scores."""
 A_THREAD_FROM = 1_000_000
-"""Bytes of states whose comparison takes some milliseconds: too long for the event loop."""
+"""Bytes of states from which a comparison takes milliseconds, too long for the event loop: it runs in a thread."""
 
 
 class TokenQuestion(NamedTuple):
-    """A question's token states, and the model whose vectors the candidates' are kept beside."""
+    """A question's token states, and the vector model with which the candidates' states are stored."""
 
     states: "array[float]"
     model: str
 
 
 class Comparison(NamedTuple):
-    """A question, its candidates, and what stands beside some of them (`context`)."""
+    """A question, its candidates, and the neighbours of some of them (from `context`)."""
 
     question: TokenQuestion
     candidates: Sequence[str]
@@ -48,7 +48,7 @@ class LateInteraction:
         self._vectors, self._encoder = vectors, encoder
 
     async def similarities(self, comparisons: Mapping[int, Comparison]) -> Mapping[int, Similarities]:
-        """By question, of those of its candidates that have token states."""
+        """By question: the similarities of those candidates that have token states."""
         ids: defaultdict[str, set[str]] = defaultdict(set)
         for question, candidates, _ in comparisons.values():
             ids[question.model].update(candidates)
@@ -59,7 +59,7 @@ class LateInteraction:
         }
 
     async def _compared(self, comparison: Comparison, states: Mapping[str, Sequence[bytes]]) -> Similarities:
-        # In one order always, so that sums of floats come out the same.
+        # Sorted, so that sums of floats are reproducible.
         known = [memory_id for memory_id in sorted(comparison.candidates) if memory_id in states]
         documents = [states[memory_id] for memory_id in known]
         places = {memory_id: place for place, memory_id in enumerate(known)}
@@ -78,12 +78,12 @@ class LateInteraction:
 
 
 def among(similarities: Similarities) -> Scores:
-    """By what the memories are ranked."""
+    """The similarities used for ranking."""
     return {memory_id: similarity.among for memory_id, similarity in similarities.items()}
 
 
 def mixed(fused: Scores, similar: Scores, late_weight: float) -> Scores:
-    """`late_weight` x late + the rest x fused; a candidate without token states keeps what it had."""
+    """`late_weight` x late + the rest x fused; a candidate without token states keeps its fused score."""
     late = late_scores(similar)
     return {
         memory_id: (1 - late_weight) * score + late_weight * late.get(memory_id, 0.0) if memory_id in similar else score
@@ -92,7 +92,7 @@ def mixed(fused: Scores, similar: Scores, late_weight: float) -> Scores:
 
 
 def late_scores(similar: Scores) -> Scores:
-    """Of the best: the best 1, the worst 0, or more where all are about as similar."""
+    """Scores of the `KEPT` best: the best 1, the worst 0, or more if all are about equally similar."""
     best = sorted((-similarity, memory_id) for memory_id, similarity in similar.items())[:KEPT]
     if not best:
         return {}

@@ -1,7 +1,7 @@
-"""Similarity of a memory to a question, comparable between questions; and when nothing is near.
+"""Similarity of a memory to a question, comparable between questions; and the rule for when nothing is near.
 
-Measured on the conversations that recall was tuned on, with questions that nobody can answer beside those that have an
-answer: see docs/decisions/recall-similarity.md.
+Measured on the conversations that recall was tuned on, with questions that have an answer there and questions that have
+none: see docs/decisions/recall-similarity.md.
 """
 
 import math
@@ -14,17 +14,17 @@ from openbrain.domain.text.words import held
 from openbrain_api.recall.order import RankedMemory
 
 ALL_WORDS = 0.8
-"""Of a memory that holds every word of the question."""
+"""Least similarity of a memory that contains every word of the question."""
 CLOSE, CLOSE_OF_ONE, CLOSE_BY_NUMBER = 0.5, 0.05, 0.1
-"""The similarity that the best hit of a balanced recall needs, or nothing is found: at most; of one memory; and what it
-rises by with the logarithm of how many were compared, the best of which has more chances to be near by accident."""
+"""The similarity that the best hit of a balanced recall needs, else nothing is found: its upper limit; its value for
+one memory; and its rise per logarithm of the number compared, as more memories give more accidental nearness."""
 SHARE_OF_BEST = 0.65
-"""Hits below this share of the best are left out (balanced). Turns of a session are not: a short one is
-found by those around it."""
+"""Hits below this share of the best are left out (balanced), except turns of a session: a short turn may be found by
+its neighbours."""
 FEW = 5
-"""An answer of no more hits is not cut so: a person or model sees at a glance which of them is meant."""
+"""Answers with at most this many hits are not cut by `SHARE_OF_BEST`: the reader sees at a glance which one fits."""
 EXACT, EXACT_WIDTH = 0.6, 0.1
-"""Hits of an exact answer are so near, and not further behind the best."""
+"""Hits of an exact answer need this similarity, and may be at most this far behind the best."""
 
 
 class Precision(StrEnum):
@@ -36,14 +36,14 @@ class Precision(StrEnum):
 
 
 def similarity(words: frozenset[str], memory: Memory, near: float | None) -> float:
-    """0..1. `near`: by token states; without any the words of the question that it holds must do."""
+    """Similarity in 0..1. `near`: by token states; None: only the share of the question's words in it counts."""
     share = _share_held(words, memory)
     held = ALL_WORDS if share == 1 else 0.0
     return min(1.0, max(held, ALL_WORDS * share if near is None else near, 0.0))
 
 
 def floor(compared: int) -> float:
-    """The similarity that the best of so many must reach; else there is no hit."""
+    """The similarity that the best of `compared` memories must reach, else there is no hit."""
     return min(CLOSE, CLOSE_OF_ONE + CLOSE_BY_NUMBER * math.log(max(compared, 1)))
 
 
@@ -56,9 +56,9 @@ def close(
     certain: bool,
     wanted: frozenset[str] = frozenset(),
 ) -> Sequence[RankedMemory]:
-    """The hits to be shown, of the best of `compared`. `least` stands for the floors of `precision`; where not all is
-    known (`certain`: an index did not answer, or a memory has no token states) there are no floors but that one, nor
-    for what is `wanted`: ids of memories with their name in the question, or a keyword of the request."""
+    """The hits to show, given the best of `compared` memories. `least` replaces the floors of `precision`. These floors
+    don't apply unless `certain` (all indexes answered, all hits have token states), nor to the ids in `wanted`
+    (memories with a name in the question, or with a keyword of the request)."""
     top = max((_known(hit) for hit in hits), default=0.0)
     if least is not None:
         return [hit for hit in hits if _known(hit) >= least]
@@ -87,7 +87,7 @@ def _known(hit: RankedMemory) -> float:
 
 
 def held_words(words: frozenset[str], memory: Memory) -> frozenset[str]:
-    """The words that occur in it, or in its names and tags."""
+    """The words that occur in the memory's content, speaker or tags."""
     return held(words, "\n".join((memory.content, memory.speaker or "", *memory.tags)))
 
 

@@ -1,6 +1,6 @@
-"""Times that a question names ("last week", "in May 2023", "yesterday"), and how near to them a memory happened.
+"""Times that a question names ("last week", "in May 2023", "yesterday"), and how near a memory is to them.
 
-A pattern finds the words and dateparser says what they mean: by itself it takes too much for a date ("may", "the sun").
+A pattern finds the words and dateparser interprets them: alone it takes too much for a date ("may", "the sun").
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from openbrain.domain.memory import DAY
 from openbrain.domain.times import from_datetime, to_datetime
 
 READ_CHARS = 500
-"""Of a question: what is longer is a text, and its times are not asked for."""
+"""Longest question that is searched for times: a longer one is a text, whose times are not a question."""
 MOST = 4
 FADES = 7 * DAY
-"""The days for which people write about an event: so far from a question's times, or as far as they are long, a memory
-still gains something."""
+"""Distance up to which a memory still gains by a time, or the length of the time span if that is longer: people write
+about an event for some days."""
 
 _NUMBER = r"(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
@@ -56,21 +56,21 @@ class TimeSpan:
     until: int
 
     def nearness(self, at: int) -> float:
-        """1 inside, 0 from some days or a length of its own away."""
+        """1 inside, falling to 0 at a distance of `FADES` or the span's length, whichever is longer."""
         away = max(self.since - at, at - self.until, 0)
         return max(0.0, 1 - away / max(FADES, self.until - self.since))
 
 
 def nearness(spans: Sequence[TimeSpan], at: int) -> float:
-    """To the nearest of them."""
+    """The highest nearness to any of the spans; 0 without spans."""
     return max((span.nearness(at) for span in spans), default=0.0)
 
 
 async def read_times(query: str, now: int) -> tuple[TimeSpan, ...]:
-    """The first few times that a question names, as seen from `now`, in UTC."""
+    """The first few times that a question names, relative to `now`, in UTC."""
     named = _SPACES.sub(" ", query) if len(query) <= READ_CHARS else ""
     words = list(dict.fromkeys(match.group() for match in _TIME_WORDS.finditer(named)))[:MOST]
-    # The library is loaded when it is first needed, which takes too long for the event loop.
+    # The first call loads the library, which takes too long for the event loop.
     return await asyncio.to_thread(_read, words, now) if words else ()
 
 
@@ -85,13 +85,13 @@ def _span(words: str, now: datetime) -> TimeSpan | None:
         return None
     try:
         since, until = _period(date.date_obj.replace(hour=0, minute=0, second=0, microsecond=0), date.period)
-    except (ValueError, OverflowError):  # beyond the years that a calendar has
+    except (ValueError, OverflowError):  # outside the range of datetime
         return None
     return TimeSpan(words, from_datetime(since), from_datetime(until))
 
 
 def _period(day: datetime, period: str) -> tuple[datetime, datetime]:
-    """The day, week, month or year that a day lies in."""
+    """Begin and end of the day, week, month or year of a day."""
     if period == "week":
         monday = day - timedelta(days=day.weekday())
         return monday, monday + timedelta(days=7)

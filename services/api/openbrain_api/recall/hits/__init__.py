@@ -1,1 +1,1 @@
-"""From scores to the memories that are shown: held against the database, and without echoes."""
+"""From scores to the memories of an answer: verified with the database, duplicates folded, spread over sessions."""

@@ -9,14 +9,14 @@ from openbrain.domain.memory import Memory
 from openbrain.ports.store.memories import Memories, Turn
 
 TURN_CHARS = 2_000
-"""Of one turn; more is behind its id."""
+"""Most characters of one turn; the full text can be read by its id."""
 ANSWER_CHARS = 20_000
-"""Of all turns around the hits of one question; what lies nearest to the best hits has it first."""
+"""Most characters of all turns around the hits of one question. The best hits, and their nearest turns, come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """A question's hits, best first, how many turns are wanted on either side, and what may be seen."""
+    """A question's hits, best first, the number of turns wanted on each side, and the visibility condition."""
 
     hits: Sequence[Memory]
     turns: int
@@ -24,7 +24,7 @@ class Around:
 
 
 async def read_around(requests: Sequence[Around], memories: Memories, now: int) -> Sequence[Mapping[str, list[Memory]]]:
-    """By hit, in the order in which they were said; each turn once in an answer, and none that is a hit itself."""
+    """The turns around each hit, in the session's order. Each turn occurs once per answer, and no hit among them."""
     turns_read = [await _turns(request, memories) for request in requests]
     chosen = [_beside(request, turns) for request, turns in zip(requests, turns_read, strict=True)]
     wanted = dict.fromkeys(chain.from_iterable(ids for item in chosen for ids in item.values()))
@@ -44,7 +44,7 @@ async def _turns(request: Around, memories: Memories) -> Mapping[str, Turn]:
 
 
 def _beside(request: Around, turns: Mapping[str, Turn]) -> Mapping[str, Sequence[str]]:
-    """By hit the ids beside it, nearest first."""
+    """The ids of the turns around each hit, nearest first."""
     shown = {hit.id for hit in request.hits}
     beside: dict[str, Sequence[str]] = {}
     for hit in request.hits:

@@ -1,4 +1,4 @@
-"""Memories that say nothing which one before them does not say: near-equal ones, folded into it."""
+"""Fold echoes: memories that say nothing that a better ranked one does not say."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Folding:
-    """Folds; what was read of a memory once is kept."""
+    """Folds hits, and caches the analysis of each memory."""
 
     def __init__(self) -> None:
         self._subject = _once(about)
@@ -22,7 +22,7 @@ class Folding:
         self._wording = _once(Wording.of)
 
     def fold(self, hits: Sequence[RankedMemory]) -> list[RankedMemory]:
-        """The hits that say something new, in the same order, each with the ids of its echoes."""
+        """The hits without echoes, in the same order, each with the ids of its echoes."""
         new: list[RankedMemory] = []
         leaders: defaultdict[tuple[str, ...], list[Memory]] = defaultdict(list)
         echoes: defaultdict[str, list[str]] = defaultdict(list)
@@ -43,7 +43,7 @@ class Folding:
 
 
 def _once(read: Callable[[Memory], T]) -> Callable[[Memory], T]:
-    """Reads each memory once, by its id."""
+    """Cache `read` by memory id."""
     known: dict[str, T] = {}
 
     def reading(memory: Memory) -> T:

@@ -1,7 +1,7 @@
-"""Recall of an earlier time, searched in the database: slower than an index, and exact.
+"""Recall of the state at an earlier time, searched in the database: slower than an index, but exact.
 
-Words alone count. They are compared with the memories as they read then, so that a later edit or end makes no
-difference.
+Only words count, not meaning. They are compared with the memories as they were then, regardless of later edits or
+deletions.
 """
 
 import asyncio
@@ -27,31 +27,32 @@ from openbrain_api.recall.question import Json, Question, RecallResult
 
 
 class PastRecaller:
-    """Answers questions that name a time."""
+    """Answers questions with `as_of`."""
 
     def __init__(self, past: Past, clock: Clock, settings: Recall) -> None:
         self._past, self._clock, self._settings = past, clock, settings
         self._half_life_days = {**HALF_LIFE_DAYS, **settings.half_life_days}
 
     async def recall(self, question: Question, at: int) -> RecallResult:
-        """`Invalid` for a time to come, one too long ago, and where more would have to be read than may be."""
+        """Answer a question as of time `at`. Raise `Invalid` for a time in the future or too long ago, or if too many
+        memories would have to be read."""
         now = self._clock.now()
         self._check(at, now)
         most = self._settings.tuning.degraded_scan
         criteria = question.criteria
         fixed = Criteria(org=criteria.org, since=criteria.since, until=criteria.until)
-        # Who may not see a memory today is not shown what it was, and who might not then is not shown it either.
+        # A memory is shown only if the viewer may see it today (here) and could see it then (in `_answer`).
         rows = await self._past.past(visible(question.viewer, fixed, now=0), at, most + 1)
         if len(rows) > most:
-            raise Invalid("as_of", f"would look through more than {most} memories: narrow it by org, since or until")
+            raise Invalid("as_of", f"would search more than {most} memories: narrow it by org, since or until")
         return await asyncio.to_thread(self._answer, question, rows, at, now)
 
     def _check(self, at: int, now: int) -> None:
         if at > now:
-            raise Invalid("as_of", "lies in the future: leave it out to ask of now")
+            raise Invalid("as_of", "is in the future: omit it to ask about now")
         days = self._settings.tuning.as_of_days
         if at < now - days * DAY:
-            raise Invalid("as_of", f"lies more than {days} days back, beyond what is kept for such questions")
+            raise Invalid("as_of", f"is more than {days} days ago, longer than history is kept for such questions")
 
     def _answer(self, question: Question, rows: Sequence[Memory], at: int, now: int) -> RecallResult:
         sees, width = matcher(visible(question.viewer, question.criteria, at)), self._settings.tuning.bucket_width
@@ -96,9 +97,9 @@ class PastRecaller:
 
 
 def _by_words(words: frozenset[str], memories: Collection[Memory]) -> Sequence[Hit]:
-    """Memories that hold any of the words, by the rarity of the words."""
+    """Memories that contain any of the words, scored by the rarity of the words."""
     held = {memory.id: held_words(words, memory) for memory in memories}
     counts = Counter(word for some in held.values() for word in some)
     rarity = {word: math.log(1 + len(held) / count) for word, count in counts.items()}
-    # In one order always, so that sums of floats come out the same.
+    # Sorted, so that sums of floats are reproducible.
     return [Hit(item, sum(rarity[word] for word in sorted(some))) for item, some in held.items() if some]

@@ -1,4 +1,4 @@
-"""Turns of many sessions rather than many of few: a question is often answered in a session that is not the nearest.
+"""Spread an answer over sessions: a question is often answered in a session that is not the nearest.
 
 Measured on conversations, see docs/decisions/recall-sessions.md.
 """
@@ -10,15 +10,15 @@ from dataclasses import replace
 from openbrain_api.recall.order import RankedMemory
 
 SESSIONS = 6
-"""So many sessions of an answer are enough, or three for five hits."""
+"""Number of sessions that an answer should have, or three per five hits if that is less."""
 KEPT_OF_EACH = 2
-"""The best turns of a session keep their places."""
+"""Number of best turns per session that are never replaced."""
 LEAST_SHARE = 0.5
-"""Of the best score: what is less near takes nobody's place."""
+"""Least share of the best score that a hit needs to replace another."""
 
 
 def spread(hits: Sequence[RankedMemory], top_k: int) -> Sequence[RankedMemory]:
-    """The hits, with the best of further sessions among the first `top_k` where those are of few."""
+    """The hits; if the first `top_k` are of too few sessions, the best of further sessions replace some of them."""
     shown = list(hits[:top_k])
     new = _of_new_sessions(hits, top_k)
     for hit in new:
@@ -47,5 +47,5 @@ def _of_new_sessions(hits: Sequence[RankedMemory], top_k: int) -> Sequence[Ranke
 
 
 def _session(hit: RankedMemory) -> str:
-    """'' of what is no turn."""
+    """The session of a turn; '' for other memories."""
     return "" if hit.memory.turn is None else hit.memory.session_id

@@ -1,4 +1,4 @@
-"""Candidates held against the truth: what it no longer holds, or no longer shows, is dropped."""
+"""Verify candidates with the database: drop those that are gone or not visible."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,19 +14,19 @@ from openbrain_api.recall.order import RankedMemory, bucket
 from openbrain_api.recall.question import Question
 
 SPARE = 3
-"""Rows read above what is wanted, for the dead."""
+"""Rows read beyond those wanted, to make up for dropped ones."""
 MOST_HEADS = 20
-"""Superseded memories of one read that are looked at for what stands in their place."""
+"""Most superseded memories per read whose successors are looked up."""
 LONGEST = 50
 
 
 class Candidates:
     """The candidates of one question, best first, and their verified part.
 
-    Rows are wanted best first, until there are enough and the bucket of the last one is whole: rows beyond it can't
-    come before it. That is one part where hardly any is dead. Where scores depend on the rows all are wanted. What
-    is not of the asked project is put back by `margin`, what happened near one of `times` is lifted; with a `folding`
-    echoes don't count. `beyond`: so many more than are wanted are to be chosen from.
+    Rows are read best first, until there are enough and the bucket of the last one is complete: rows beyond it can't
+    rank before it. One part is enough if few are dropped. If scores depend on the rows, all are read. Memories of
+    another project than asked for lose `margin`, those near one of `times` gain up to `time_lift`; with `folding`,
+    echoes don't count. `beyond`: number of verified ones needed beyond `top_k`.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class Candidates:
     ) -> None:
         self.verified: list[RankedMemory] = []
         self.dropped = False
-        """Whether any did not stand."""
+        """True if any candidate was dropped."""
         self._margin = margin if question.criteria.project else 0.0
         self._times, self._time_lift = times, time_lift
         self._wanted = question.top_k + beyond
         self._folding = folding
         self._seen: set[str] = set()
         self._distinct_of: tuple[int, Sequence[RankedMemory]] = 0, ()
-        """So many verified ones, and those of them that say something new."""
+        """Cache: a number of verified ones, and those of them that are not echoes."""
         self._scores, self._question, self._sees, self._now, self._width = scores, question, sees, now, width
         self._ranked = [
             memory_id for _, memory_id in sorted((-score, memory_id) for memory_id, score in scores.items())
@@ -60,13 +60,13 @@ class Candidates:
         self._start, self._end = 0, self._first_part()
 
     def wanted(self) -> Sequence[str]:
-        """The ids whose rows decide next; none: it is decided."""
+        """The ids whose rows are needed next; none if enough are verified."""
         if self._start >= len(self._ranked) or self._enough():
             return ()
         return self._ranked[self._start : self._end]
 
     def verify(self, rows: Mapping[str, Memory], heads: Mapping[str, Memory]) -> None:
-        """Against the rows of those wanted; in the place of a superseded one its head."""
+        """Verify the wanted candidates with their rows. A superseded one is replaced by its head."""
         part = self._ranked[self._start : self._end]
         for memory_id in part:
             memory = self._standing(rows.get(memory_id), heads)
@@ -78,11 +78,11 @@ class Candidates:
         self._start, self._end = self._end, self._end + SPARE + self._wanted
 
     def without_echoes(self, hits: Sequence[RankedMemory]) -> Sequence[RankedMemory]:
-        """In the same order."""
+        """The hits without echoes, in the same order."""
         return hits if self._folding is None else self._folding.fold(hits)
 
     def lacking(self) -> bool:
-        """Whether there are fewer than wanted, and some took places for nothing."""
+        """True if there are too few, and some candidates were dropped or are echoes."""
         new = self._distinct()
         return len(new) < self._question.top_k and (self.dropped or len(new) < len(self.verified))
 
@@ -100,8 +100,7 @@ class Candidates:
         return head if head.alive(self._now) and (head is row or self._sees(head)) else None
 
     def _first_part(self) -> int:
-        """The number of candidates that matter where none is dead: the wanted ones, and the rest of the last one's
-        bucket."""
+        """Size of the first part: the wanted ones, the rest of the last one's bucket, and `SPARE`."""
         ranked, wanted = self._ranked, self._wanted
         if len(ranked) <= wanted or self._question.reads_content or self._times:
             return len(ranked)
@@ -127,7 +126,7 @@ class Candidates:
 
 
 async def verify(questions: Sequence[Candidates], memories: Memories) -> None:
-    """Hold all of them against the truth, in as few reads as the one that needs most."""
+    """Verify the candidates of all questions, with as many reads as the question that needs most."""
     while True:
         wanted = [(candidates, ids) for candidates in questions if (ids := candidates.wanted())]
         if not wanted:
@@ -139,7 +138,8 @@ async def verify(questions: Sequence[Candidates], memories: Memories) -> None:
 
 
 async def read_heads(rows: Iterable[Memory], memories: Memories) -> Mapping[str, Memory]:
-    """By the id of a superseded one, which an index still holds, the last of its chain, alive or not."""
+    """For superseded rows, which a lagging index still returns: the last memory of the chain by their ids, active or
+    not."""
     superseded = list(islice((row.id for row in rows if row.reason is Reason.SUPERSEDED), MOST_HEADS))
     if not superseded:
         return {}

@@ -1,1 +1,1 @@
-"""The two indexes of a recall: which generation serves, its model, queries in time."""
+"""The two indexes of a recall: serving generation, its model, searches with a timeout."""

@@ -1,4 +1,4 @@
-"""The vector generation that is asked, and the model that its questions are embedded by: together, once a request."""
+"""The vector generation to search, with the model for its questions: determined together, once per request."""
 
 import asyncio
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A generation and the model that made it."""
+    """A generation and its model."""
 
     generation: Generation
     embedder: Embedder
 
 
 class ActiveModel:
-    """Follows the truth from one serving generation to the next.
+    """Follows the serving generation in the database.
 
-    A model that is asked for the first time must be loaded, which may take longer than an answer may. Meanwhile the
-    generation that served until now, which is kept up, answers on.
+    A new model must first be loaded, which may take longer than the time limit of an answer. Meanwhile the previous
+    generation, which is still kept current, continues to answer.
     """
 
     def __init__(self, serving: Serving, embedders: Embedders) -> None:
@@ -38,7 +38,8 @@ class ActiveModel:
         self._loading: tuple[str, asyncio.Task[LoadedModel]] | None = None
 
     async def get(self) -> LoadedModel:
-        """`TryLater` while there is none, or its model is away; `SetupError` where the model is not to be had."""
+        """The generation and model to use. Raise `TryLater` if there is none or its model does not answer, `SetupError`
+        if the model is not available."""
         generation = await self._serving.needed(IndexKind.VECTOR)
         if self._now is None or self._now.generation.model == generation.model:
             self._now = LoadedModel(generation, await self._embedders.for_questions(generation))
@@ -72,7 +73,7 @@ class ActiveModel:
         """Check the model of the serving generation; a missing or changed one is a problem."""
         try:
             generation = await self._serving.get(IndexKind.VECTOR)
-        except TryLater:  # the database's trouble is told under its own name
+        except TryLater:  # the database has a check of its own
             generation = None if self._now is None else self._now.generation
         try:
             return await self._embedders.check(generation)
@@ -80,7 +81,7 @@ class ActiveModel:
             return Checked(generation.model_name if generation else "", "", (str(error),))
 
     async def close(self) -> None:
-        """Wait for no model any more."""
+        """Cancel loading."""
         if self._loading is not None:
             await cancel(self._loading[1])
             self._loading = None

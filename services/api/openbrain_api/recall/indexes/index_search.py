@@ -1,4 +1,4 @@
-"""Both indexes asked at once, each for as long as it may take."""
+"""Search both indexes concurrently, each with a timeout."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -23,10 +23,10 @@ _log = structlog.get_logger(__name__)
 BOTH = ("vectors", "text")
 _KINDS = {"text": IndexKind.TEXT, "vectors": IndexKind.VECTOR}
 A_TURN = 10
-"""Questions that together may take as long as one."""
+"""Number of questions per timeout: a batch gets one timeout for each ten."""
 
 HitLists = Sequence[Sequence[Hit] | None]
-"""One a question; None where the index had none to give."""
+"""One list per question; None if the index gave no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class IndexQuery:
 
 
 _SearchIndex = Callable[[Sequence[IndexQuery], float], Awaitable[HitLists]]
-"""Asks, and until when an answer is waited for, by the loop's clock."""
+"""Searches an index; the float is the deadline by the loop's clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexHits:
-    """The hits of each index; None where it did not answer, or was not asked."""
+    """The hits of each index; None if it did not answer, or was not asked."""
 
     text: Sequence[Hit] | None
     vectors: Sequence[Hit] | None
@@ -53,25 +53,25 @@ class IndexHits:
     partial: frozenset[str] = frozenset()
     """Indexes that lost their entries and are being filled again."""
     tokens: TokenQuestion | None = None
-    """The question for late interaction; None where no model makes token states, or vectors were not asked for."""
+    """The question for late interaction; None without a model for token states, or if vectors were not asked."""
 
     @property
     def degraded(self) -> tuple[str, ...]:
-        """The names of those that were asked and did not answer, or could only answer from a part."""
+        """The indexes that were asked and did not answer, or have only part of their entries."""
         return tuple(name for name in self.searched if getattr(self, name) is None or name in self.partial)
 
     @property
     def whole(self) -> bool:
-        """Whether at least one answered from all that it should hold."""
+        """True if at least one index answered from all of its entries."""
         return len(self.degraded) < len(self.searched)
 
     def full(self, limit: int) -> bool:
-        """Whether one of them may have more to give."""
+        """True if an index may have more hits."""
         return len(self.text or ()) >= limit or len(self.vectors or ()) >= limit
 
 
 class Indexes:
-    """The two indexes and what they need to be asked."""
+    """Searches the two indexes."""
 
     def __init__(
         self,
@@ -96,8 +96,8 @@ class Indexes:
         self._breakers = {name: Breaker(name) for name in BOTH}
 
     async def search(self, queries: Sequence[IndexQuery]) -> Sequence[IndexHits]:
-        """The hits of each, in the time that they may take."""
-        # The words first: their search goes to a thread at once, while that of embedded vectors holds the loop.
+        """Return the hits of each query, within the timeout."""
+        # Text first: its search moves to a thread at once, while that of embedded vectors blocks the loop.
         tokens: dict[str, TokenQuestion] = {}
         text, vectors = await asyncio.gather(
             self._in_time("text", queries, self._search_text),
@@ -110,7 +110,7 @@ class Indexes:
         ]
 
     async def named(self, queries: Mapping[int, IndexQuery], limit: int) -> Mapping[int, Sequence[str] | None]:
-        """By question, the memories of which a name may stand in it; None where the text index did not answer."""
+        """By question: memories whose names may occur in it; None if the text index did not answer."""
 
         async def search_named(wanted: Sequence[IndexQuery], _until: float) -> HitLists:
             name = (await self._serving.needed(IndexKind.TEXT)).name
@@ -126,16 +126,16 @@ class Indexes:
         }
 
     async def hold_names(self, query: str, names: Sequence[Sequence[str]]) -> Sequence[bool]:
-        """Test names by the text index's analysis."""
+        """Test which names occur in the query, by the text index's analysis."""
         return await self._text.hold_names(query, names)
 
     async def by_names(self, by_question: Sequence[Sequence[Hit] | None]) -> Sequence[IndexHits]:
-        """The text index's hits by names alone, as answers."""
+        """Wrap hits by names as answers of the text index alone."""
         lost = await self._lost() if by_question else frozenset()
         return [IndexHits(text=hits, vectors=None, searched=("text",), partial=lost) for hits in by_question]
 
     def forget_queries(self) -> None:
-        """Keep no recent query."""
+        """Clear the cache of recent queries."""
         self._query_encodings.forget_all()
 
     async def _lost(self) -> frozenset[str]:
@@ -153,7 +153,7 @@ class Indexes:
     async def _search_vectors(
         self, tokens: dict[str, TokenQuestion], queries: Sequence[IndexQuery], until: float
     ) -> HitLists:
-        """Also adds the questions' token states to `tokens`."""
+        """Search, and add the questions' token states to `tokens`."""
         model = await self._active_model.get()
         generation = model.generation
         if await self._erasure_watch.changed():
@@ -171,8 +171,7 @@ class Indexes:
         return [next(hits) if query.text in known else None for query in queries]
 
     async def _in_time(self, index: str, queries: Sequence[IndexQuery], search_index: _SearchIndex) -> HitLists:
-        """Ask an index for those that want it; None where it fails or takes too long. One that hung is left
-        alone for a while."""
+        """Search an index for the queries that want it; None if it fails, takes too long, or its breaker is open."""
         wanted = [query for query in queries if index in query.names]
         hits: HitLists = [None] * len(wanted)
         breaker = self._breakers[index]

@@ -1,4 +1,4 @@
-"""Vectors and token states of recent queries, and whether they are to be forgotten."""
+"""Cache of vectors and token states of recent queries, cleared after erasures."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ from openbrain.usecases.indexes.encoding import Encoder
 
 Encodings = Mapping[str, QueryEncoding]
 IDLE_S = 60.0
-"""Their lifetime while no question comes."""
+"""Seconds without a question after which the cache is cleared."""
 
 
 class QueryEncodings:
-    """Embeds each query once while it is among the last `size` of its model, and while questions come."""
+    """Embeds each query once while it is among the last `size`. Cleared after `idle_s` without questions."""
 
     def __init__(self, size: int, idle_s: float = IDLE_S) -> None:
         self._idle_s = idle_s
@@ -25,8 +25,8 @@ class QueryEncodings:
         self._known: Lru[tuple[str, str], QueryEncoding] = Lru(size)
 
     async def encodings(self, queries: Sequence[str], encoder: Encoder, model: str) -> Encodings:
-        """Of each query, by the encoder whose vectors' model has the key `model`; those that can't be
-        embedded are absent, and where that is so of all, it raises why."""
+        """The encoding of each query. `model`: key of the encoder's vector model. Queries that the model refuses are
+        absent; only a single query's error is raised."""
         by_query: dict[str, QueryEncoding] = {}
         for query in queries:
             known = self._known.recent((model, query))
@@ -41,7 +41,7 @@ class QueryEncodings:
         return by_query
 
     async def _encoded(self, queries: Sequence[str], encoder: Encoder, *, alone: bool) -> Encodings:
-        """In one call; where the model refuses one of them, in halves, so that it hurts no other."""
+        """Encode in one call; if the model refuses it, in halves, so that one bad query does not affect the others."""
         try:
             return dict(zip(queries, await encoder.queries(queries), strict=True))
         except NeverRetry:
@@ -54,25 +54,25 @@ class QueryEncodings:
         return {**parts[0], **parts[1]}
 
     def _stay(self) -> None:
-        # A process that is asked nothing learns of no erasure.
+        # Erasures are noticed only with questions, so the cache must not outlive a pause.
         if self._idle is not None:
             self._idle.cancel()
         self._idle = asyncio.get_running_loop().call_later(self._idle_s, self.forget_all)
 
     def forget_all(self) -> None:
-        """Something was erased: a question may have quoted it."""
+        """Clear the cache. Needed after an erasure: a question may have quoted the erased text."""
         self._known.clear()
 
 
 class ErasureWatch:
-    """Whether something was erased, by whatever replica, read from the truth at most once a second."""
+    """Notices erasures by any replica; reads the database at most once a second."""
 
     def __init__(self, writes: MemoryWrites, clock: Clock) -> None:
         self._writes, self._clock = writes, clock
         self._known = Fresh[str](clock.now, MICROSECONDS)
 
     async def changed(self) -> bool:
-        """True once after each erasure that came after the first question; False where the truth can't be asked."""
+        """True once after each erasure since the first call; False if the database does not answer."""
         if self._known.fresh:
             return False
         before, now = self._known.value, self._clock.now()

@@ -1,4 +1,4 @@
-"""The generations that serve, read from the database at most once a second."""
+"""The serving generations, read from the database at most once a second."""
 
 from openbrain.domain.caches import Fresh
 from openbrain.domain.errors import TryLater
@@ -10,7 +10,7 @@ from openbrain.usecases.indexes import index_loss
 
 
 class Serving:
-    """Remembers each answer for a second."""
+    """Caches the serving generation of each index for a second."""
 
     def __init__(self, generations: Generations, clock: Clock) -> None:
         self._generations = generations
@@ -18,7 +18,7 @@ class Serving:
         self._known = {kind: Fresh[Generation](clock.now, MICROSECONDS) for kind in IndexKind}
 
     async def get(self, kind: IndexKind) -> Generation | None:
-        """The serving generation, name and model together; None until its indexer has run once."""
+        """The serving generation; None until its indexer has run once."""
         known, now = self._known[kind], self._clock.now()
         if (generation := known.get()) is not None:
             return generation
@@ -26,19 +26,19 @@ class Serving:
         return None if generation is None else known.set(generation, now)
 
     async def needed(self, kind: IndexKind) -> Generation:
-        """The serving generation; `TryLater` while there is none."""
+        """The serving generation. Raise `TryLater` if there is none."""
         if (generation := await self.get(kind)) is None:
             raise TryLater(f"no {kind} index serves yet: start indexer-{kind}")
         return generation
 
 
 async def examined(index: TextIndex | VectorIndex, serving: Serving, kind: IndexKind) -> Checked:
-    """The engine's answer. `TryLater` also where the index that serves is missing, or is not whole."""
+    """Check an index engine. Raise `TryLater` also if the serving index is missing or incomplete."""
     state = await index.check()
     try:
         generation = await serving.get(kind)
     except TryLater:
-        return state  # the database's trouble is told under its own name
+        return state  # the database has a check of its own
     if generation is not None and generation.builder == index.builder:
         await index_loss.check(index, generation)
     return state
