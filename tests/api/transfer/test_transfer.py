@@ -176,7 +176,7 @@ async def test_a_cut_or_changed_file_is_noticed_and_can_be_sent_again(brain: Bra
     assert [each["complete"] for each in answers] == [False, False, False, False, True]
     assert [each["refused"] for each in answers][:2] == [0, 1]
     assert "cut off" in answers[0]["incomplete"]
-    assert "something is missing" in answers[2]["incomplete"]
+    assert "lines are missing" in answers[2]["incomplete"]
     assert "digest" in answers[3]["incomplete"]
     assert sum(each["created"] for each in answers) == 11
     assert {each["id"] for each in of_kind(copy, "memory")} == {each["id"] for each in of_kind(file, "memory")}
