@@ -6,7 +6,9 @@ stream is rewritten after a deletion, and then the append-only file.
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -29,6 +31,8 @@ from openbrain.streams.redis.scripts import Script
 PAGE = 500
 LONGEST = 50_000
 """Entries of a stream that is rewritten, at most: a rewrite blocks the server for about 10 microseconds per entry."""
+PASSES = 5
+"""Passes over dead letters and replays, between which entries move, until one finds nothing to delete."""
 PATIENCE_S = 20.0
 _FIELD = FIELD.encode()
 _log = structlog.get_logger(__name__)
@@ -39,8 +43,8 @@ _REWRITE = Script("rewrite", common="")
 
 
 class StreamEraser:
-    """Erases from every stream of submissions, also of workspaces no longer bound, then its dead letters, then its
-    replays: in this order, so that entries moved to dead letters or replays meanwhile are found there."""
+    """Erases from every stream of submissions, also of workspaces no longer bound, then from its dead letters, then
+    from its replays: in this order, so that an entry that becomes a dead letter meanwhile is found there."""
 
     def __init__(self, client: Redis, settings: Streams, clock: Clock) -> None:
         self._client, self._clock = client, clock
@@ -53,22 +57,34 @@ class StreamEraser:
 
     async def sweep(self, doomed: Doomed, *, taken_only: bool = False) -> Swept:
         """Delete doomed entries. `TryLater` while the server does not answer; call again to delete the rest."""
+        with errors_as_try_later("streams will be swept later"):
+            ahead = await self._ahead()
+            swept = await self._swept(await self._streams(), doomed, ahead, taken_only=taken_only)
+            # After its dead letters were swept, an entry of a replay may fail for good and become one.
+            for _ in range(PASSES):
+                moving = [name for name in await self._streams() if name.endswith((".dead", ".replay"))]
+                more = await self._swept(moving, doomed, ahead, taken_only=taken_only)
+                if not more.deleted:
+                    return swept
+                deleted = Counter(swept.deleted) + Counter(more.deleted)
+                swept = replace(swept, deleted=deleted, too_long=tuple({*swept.too_long, *more.too_long}))
+        raise TryLater("dead letters are moved faster than they are swept: streams will be swept later")
+
+    async def _swept(self, names: Sequence[str], doomed: Doomed, ahead: int, *, taken_only: bool) -> Swept:
         deleted: dict[str, int] = {}
         too_long: list[str] = []
         looked_at = unjudged = 0
-        with errors_as_try_later("streams will be swept later"):
-            ahead = await self._ahead()
-            async for stream in self._streams():
-                ids, seen, not_judged = await self._judged(stream, doomed, ahead)
-                if taken_only and ids and not stream.endswith(".dead"):
-                    ids = await self._taken(stream, ids)
-                looked_at += seen
-                unjudged += not_judged
-                if not ids:
-                    continue
-                if await _REWRITE(self._client, (stream, f"{stream}.rewritten"), LONGEST, *ids) < 0:
-                    too_long.append(stream)
-                deleted[stream] = len(ids)
+        for stream in names:
+            ids, seen, not_judged = await self._judged(stream, doomed, ahead)
+            if taken_only and ids and not stream.endswith(".dead"):
+                ids = await self._taken(stream, ids)
+            looked_at += seen
+            unjudged += not_judged
+            if not ids:
+                continue
+            if await _REWRITE(self._client, (stream, f"{stream}.rewritten"), LONGEST, *ids) < 0:
+                too_long.append(stream)
+            deleted[stream] = len(ids)
         return Swept(looked_at, deleted, tuple(too_long), unjudged)
 
     async def drop(self, workspace_id: str) -> int:
@@ -134,13 +150,11 @@ class StreamEraser:
         info: Mapping[str, Any] = await self._client.info("persistence")
         return info
 
-    async def _streams(self) -> AsyncIterator[str]:
+    async def _streams(self) -> Sequence[str]:
         keys = self._client.scan_iter(f"{self._first}*", count=1000, _type="stream")
         # A name that is not text is not one of ours.
         names = {key.decode(errors="replace") async for key in keys}
-        for name in sorted(names):
-            if _PARTS.fullmatch(name.removeprefix(self._first)):
-                yield name
+        return [name for name in sorted(names) if _PARTS.fullmatch(name.removeprefix(self._first))]
 
     async def _ahead(self) -> int:
         """Return how far the server's clock, which ids come from, is ahead of ours, in microseconds."""

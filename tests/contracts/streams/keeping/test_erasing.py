@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from itertools import cycle
 from typing import Any
 
 import orjson
 import pytest
+from redis import Redis as SyncRedis
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as Away
 
@@ -107,6 +109,43 @@ async def test_what_is_to_come_again_goes_too(settings: Streams, redis: Redis) -
     assert swept.deleted == {main: 1, dead_letters(main, "ingest"): 1, again: 1}
     assert await work.unsettled(SUBMITTED.name, "ingest") == 0
     assert not await redis.exists(again)
+
+
+async def test_what_moves_between_replay_and_dead_letters_meanwhile_goes_too(settings: Streams, redis: Redis) -> None:
+    main = settings.prefix + SUBMITTED.name
+    dead, again = dead_letters(main, "ingest"), replays(main, "ingest")
+    entry: dict[Any, Any] = {FIELD: submission(1, SECRET), "error": "Invalid"}
+    here = await redis.xadd(again, entry)
+    other = SyncRedis.from_url(settings.url)
+
+    def moved_when_it_is_found(event: bytes, workspace: str, added: int | None) -> bool:
+        """The replayed entry fails for good after its dead letters were swept."""
+        if other.xdel(again, here):
+            other.xadd(dead, entry)
+        return bool(of(SECRET)(event, workspace, added))
+
+    swept = await StreamEraser(redis, settings, SystemClock()).sweep(moved_when_it_is_found)
+    other.close()
+
+    assert swept.deleted[dead] == 1
+    assert not await redis.exists(dead)
+    assert SECRET.encode() not in await blocks(redis, settings.prefix)
+
+
+async def test_what_moves_for_ever_is_swept_later(settings: Streams, redis: Redis) -> None:
+    main = settings.prefix + SUBMITTED.name
+    entry: dict[Any, Any] = {FIELD: submission(1, SECRET), "error": "Invalid"}
+    places = cycle((replays(main, "ingest"), dead_letters(main, "ingest")))
+    await redis.xadd(dead_letters(main, "ingest"), entry)
+    other = SyncRedis.from_url(settings.url)
+
+    def found_and_written_again(event: bytes, workspace: str, added: int | None) -> bool:
+        other.xadd(next(places), entry)
+        return bool(of(SECRET)(event, workspace, added))
+
+    with pytest.raises(TryLater, match="swept later"):
+        await StreamEraser(redis, settings, SystemClock()).sweep(found_and_written_again)
+    other.close()
 
 
 async def test_the_key_finds_what_was_masked_and_time_spares_what_came_after(settings: Streams, redis: Redis) -> None:
