@@ -123,9 +123,7 @@ class Reindexing:
             return await self._counted(operation, {"began_at": self._clock.now()})
         serving = await self._store.generations.serving(kind)
         if serving is None:
-            raise Conflict(
-                f"there is no {kind} index yet: its indexer creates it when it first starts, so there is nothing to rebuild"
-            )
+            raise Conflict(f"there is no {kind} index yet: its indexer creates it when it first starts")
         planned = await self._targets[kind].plan(operation)
         result = {name: getattr(planned, name) for name in ("name", "model", "model_name", "dimensions", "builder")}
         return _next(operation, "begin", generation=result, began_at=self._clock.now(), replaces=serving.name)

@@ -24,7 +24,7 @@ class RetentionJob:
         """By workspace: the document's update time, and the last audit line examined since."""
 
     async def round(self) -> int:
-        """Return the largest number removed of any kind; the limit means that there is more. By the database's clock."""
+        """Return the largest number removed of any kind; the limit means there is more. By the database's clock."""
         now, most, after = await self._store.time(), 0, ""
         while documents := await self._store.policies.documents(PAGE, after):
             for document in documents:

@@ -14,7 +14,7 @@ async def expire(store: Store, limit: int) -> int:
 
 
 async def purge_past(store: Store, settings: Settings) -> int:
-    """Do one round for every kind. Uses the database's clock: by one that is ahead, running imports would be given up."""
+    """Do one round for every kind. By the database's clock: one that is ahead would give up running imports."""
     now, kept = await store.time(), settings.housekeeping.tuning
     ended = now - kept.operation_days * DAY
     silent = now - round(kept.import_silence_s * MICROSECONDS)
