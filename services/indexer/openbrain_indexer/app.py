@@ -22,7 +22,7 @@ from openbrain_indexer.handlers.text import project_text
 from openbrain_indexer.handlers.vectors import project_vector
 
 BATCHES = 4
-"""These services read this many batches at once: an index has a fixed cost per write (commit, refresh, request)."""
+"""Multiple of the usual batch size: an index has a fixed cost per write (commit, refresh, request)."""
 
 
 def text_service(container: Container) -> Service:

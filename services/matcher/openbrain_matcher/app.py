@@ -21,7 +21,7 @@ from openbrain_matcher.jobs.webhooks import Posting, post_due
 from openbrain_matcher.matching.books import Books
 
 BATCHES = 4
-"""This many batches are read at once: a batch is one transaction, whatever its size."""
+"""Multiple of the usual batch size: a batch is one transaction, whatever its size."""
 QUEUED_EVERY_S = 0.5
 VECTORS_EVERY_S = REPLAYS_EVERY_S = 1.0
 POST_EVERY_S = 0.25

@@ -82,7 +82,7 @@ class IndexRefill:
             if generation.epoch or marked:
                 await self._own.store.generations.lost(generation)
             await self._prepare(generation)
-            _log.warning("index.missing", index=name, message="it is made anew")
+            _log.warning("index.missing", index=name, message="it is created again")
             if serves:
                 await index.expose(name)
             return bool(generation.epoch) or marked
@@ -104,7 +104,7 @@ class IndexRefill:
     async def _filled(self, generation: Generation) -> AsyncIterator[bool]:
         """Yield after each piece of work; True if there is nothing to do but wait."""
         own, index = self._own, self._own.indexes[generation.kind]()
-        _log.warning("index.lost", index=generation.name, message="it is filled again from the truth")
+        _log.warning("index.lost", index=generation.name, message="it is refilled from the database")
         started = own.clock.now()
         serves = generation.status == GenerationStatus.SERVING
         if serves and not any(item.entries for item in (await index.sums(generation.name)).values()):

@@ -44,10 +44,10 @@ Aliases = Annotated[list[str] | None, Field(max_length=limits.ALIASES, descripti
 Org = Annotated[str | None, Field(max_length=limits.ORG_CHARS)]
 Project = Annotated[str | None, Field(max_length=limits.PROJECT_CHARS, description="Omitted: found from every one.")]
 AnyProject = Annotated[
-    str | None, Field(max_length=limits.PROJECT_CHARS, description="This one, and memories of none.")
+    str | None, Field(max_length=limits.PROJECT_CHARS, description="This one, and memories of no project.")
 ]
 ExactProject = Annotated[
-    str | None, Field(max_length=limits.PROJECT_CHARS, description="Exactly this one; recall adds those of none.")
+    str | None, Field(max_length=limits.PROJECT_CHARS, description="Exactly this one; recall adds those of no project.")
 ]
 Confidence = Annotated[float | None, Field(ge=0, le=1, description="How sure you are; default 1.")]
 MinConfidence = Annotated[
