@@ -1,1 +1,1 @@
-"""The service of signals: what burns, heard by every agent."""
+"""The service of signals: alarms that reach every agent."""

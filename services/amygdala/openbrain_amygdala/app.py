@@ -21,15 +21,15 @@ from openbrain_amygdala.jobs.webhooks import Posting, post_again, post_due
 from openbrain_amygdala.unacknowledged import Unacknowledged
 
 ROUND = 500
-"""Rows that one round of purging takes, of each kind."""
+"""Maximum rows of each kind per round of `purge`."""
 PURGE_EVERY_S = 600.0
 POST_EVERY_S = 0.25
 POST_AGAIN, POST_AGAIN_EVERY_S = 50, 1.0
 
 
 def service(container: Container) -> Service:
-    """Raises and acknowledgements, from the shared streams and from those of each bound workspace. No backlog holds
-    them up: an alarm is taken while writes of memories are refused."""
+    """Consume raises and acknowledgements, from the shared streams and those of each bound workspace. A backlog does
+    not stop them: alarms are accepted even while writes of memories are refused."""
 
     async def raised(batch: Sequence[Delivery[SignalRaised]]) -> list[Exception | None]:
         results = await raise_all(
@@ -56,7 +56,7 @@ def service(container: Container) -> Service:
     events = container.settings.events
     workspaces = (None, *container.settings.streams.bound_workspaces)
     raises = [Subscription(spec=SIGNAL_RAISED, handler=raised, workspace=workspace) for workspace in workspaces]
-    # A fleet that acknowledges holds up no alarm.
+    # Read apart: acknowledgements by a whole fleet must not delay alarms.
     acks = [
         Subscription(spec=SIGNAL_ACKNOWLEDGED, handler=acknowledged, workspace=workspace, apart=True)
         for workspace in workspaces
@@ -78,7 +78,7 @@ def _foreign(name: str) -> StreamSpec:
 
 
 def periodic_jobs(container: Container) -> Leader:
-    """Changes of signals by time, and posts to webhooks: by one replica."""
+    """The jobs of the leading replica: time-based changes of signals, and posts to webhooks."""
     signals, webhooks = container.settings.signals, container.settings.webhooks
     kept = Retention(
         broadcasts=round(container.settings.streams.retention_s * MICROSECONDS),

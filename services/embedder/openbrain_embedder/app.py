@@ -16,10 +16,10 @@ from openbrain_embedder.handlers.memory_stored import Embedding, Events
 
 
 def service(container: Container) -> Service:
-    """Stored memories, and reindexing while nothing live waits.
+    """Consume stored memories, and `memory.reindex` events while no live ones wait.
 
-    What is embedded for a generation beside the serving one comes as reindexing, apart from what is live: its model may
-    be slow, or away.
+    Work for a generation other than the serving one arrives as `memory.reindex`, read apart from live events, because
+    its model may be slow or unreachable.
     """
 
     def embedding() -> Embedding:

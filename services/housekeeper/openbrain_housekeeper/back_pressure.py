@@ -1,4 +1,4 @@
-"""Work that causes events waits while too many wait already; what goes through all memories rests between its steps."""
+"""Back pressure: work that causes events waits while the backlog is full; walks over memories pause between steps."""
 
 import asyncio
 import time
@@ -10,18 +10,18 @@ from openbrain.usecases.backpressure import Pressure
 from openbrain_housekeeper.jobs.operations import Step
 
 LOOKING_REST = 3.0
-"""Rest after a dry-run step, in seconds per second of processor time."""
+"""Pause after a dry-run step, in seconds per second of processor time."""
 WAITING_REST = 1.0
-"""Rest after a dry-run step, in seconds per second of waiting for servers."""
+"""Pause after a dry-run step, in seconds per second of waiting for servers."""
 CHANGING_REST, UNDOING_REST = 6.0, 10.0
-"""Rest after a step that changes memories, in seconds per second of work: relay, embedder and indexers have work from
-it, the most from an undo, which restores entries of both indexes."""
+"""Pause after a step that changes memories, in seconds per second of work. Its changes cause work for relay, embedder
+and indexers; an undo causes the most, since it restores entries of both indexes."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def held_back(work: Callable[P, Awaitable[T]], pressure: Pressure) -> Callable[P, Awaitable[T]]:
-    """A step or round that causes events: it waits while too many wait already."""
+    """Make a step or round that causes events wait while the backlog of events is full."""
 
     async def when_there_is_room(*args: P.args, **kwargs: P.kwargs) -> T:
         await pressure.admit_events()
@@ -38,8 +38,8 @@ def paced(
     processor: Callable[[], float] = time.process_time,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> Step:
-    """A step that rests in proportion to its work, which leaves the remaining time to live traffic. `processor`: the
-    processor time of this process, in seconds."""
+    """Make a step pause in proportion to its work, to leave time to live traffic. `processor` returns the processor
+    time of this process, in seconds."""
 
     async def and_rest(operation: Operation) -> Progress:
         began, computed = time(), processor()
@@ -52,5 +52,5 @@ def paced(
 
 
 def _rest(worked: float, computed: float) -> float:
-    computing = min(worked, computed)  # others of this process computed as well
+    computing = min(worked, computed)  # processor time includes other tasks and threads of this process
     return LOOKING_REST * computing + WAITING_REST * (worked - computing)

@@ -1,1 +1,1 @@
-"""MCP: the tools of the brain, each one call of the typed client, over stdio and streamable HTTP."""
+"""The MCP tools, each one call of the typed client, over stdio and streamable HTTP."""

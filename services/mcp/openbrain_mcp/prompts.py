@@ -1,4 +1,4 @@
-"""Prompts: how to work with the memory, for a person to start or an agent to follow."""
+"""MCP prompts: ways of working with the memory."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated
@@ -51,4 +51,4 @@ PROMPTS: Mapping[Callable[..., str], str] = {
     hand_over: "Hand over",
     keep_decisions: "Plan finished: keep its decisions",
 }
-"""Their titles; the name of a prompt is the function's, its description the docstring."""
+"""Titles of the prompts. A prompt's name is the function's name, its description the docstring."""

@@ -1,1 +1,1 @@
-"""Handlers of a signal's events: plain functions of (message, ports)."""
+"""Handlers of events about signals: plain functions of (message, ports)."""

@@ -1,4 +1,4 @@
-"""Events of another system as signals: which fields say what is data, and what says nothing is no signal."""
+"""Turns events of another system into signals. Settings map their fields; an event without a severity is no signal."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,15 +23,15 @@ _log = structlog.get_logger(__name__)
 _WORD = re.compile(r"\w+")
 _TITLE = 255
 Foreign = Entry[ForeignEvent]
-"""Of another system's stream, which is its event's source."""
+"""An entry of another system's stream; the stream's name is the `source` of its event."""
 
 
 async def raise_foreign(
     events: Sequence[Foreign], *, signals: Signals, rules: Events, now: int, content_policy: ContentPolicy
 ) -> None:
-    """Raise those of a batch that are signals. `now`: microseconds.
+    """Raise those events of a batch that are signals. `now`: microseconds.
 
-    None is a dead letter: their stream is not ours, and keeps them as it likes.
+    Refused events are only logged. None becomes a dead letter, because the stream belongs to the other system.
     """
     await content_policy.ready()
     raises: list[Raise] = []
@@ -47,14 +47,14 @@ async def raise_foreign(
 
 
 def as_raise(foreign: Foreign, rules: Events, now: int) -> Raise | None:
-    """None for what is no signal. `Invalid` for one that can't be told."""
+    """Convert the event; None if it is no signal or is too old. Raise `Invalid` if it has no title."""
     at, fields, stream = happened(foreign.id, now), foreign.event.data.fields, foreign.event.source
     severity = severity_of(fields, rules)
     if severity is None or now - at > rules.tuning.max_age_s * MICROSECONDS:
         return None
     title = _first(fields, rules.title)[:_TITLE].strip()
     if not title:
-        raise Invalid("title", f"none of the fields {', '.join(rules.title)} says anything")
+        raise Invalid("title", f"none of the fields {', '.join(rules.title)} has text")
     data = SignalRaised(
         workspace_id=rules.streams[stream],
         source=_first(fields, rules.source)[: limits.SOURCE_CHARS].strip() or stream,
@@ -67,7 +67,7 @@ def as_raise(foreign: Foreign, rules: Events, now: int) -> Raise | None:
 
 
 def severity_of(fields: Mapping[str, str], rules: Events) -> Severity | None:
-    """The strongest that its fields, or its words where there are any, stand for."""
+    """The highest severity that the fields, or the words in their texts, map to by the rules; None if none does."""
     meant = [values.get(fields.get(name, "").strip().lower()) for name, values in rules.severities.items()]
     if rules.words:
         text = " ".join(fields.get(name, "") for name in ("event", *rules.title, *rules.content))

@@ -1,4 +1,4 @@
-"""Turn raised events into signals, each once, however often it comes."""
+"""Turns `signal.raised` events into signals, each once, however often it is delivered."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -26,7 +26,7 @@ class Entry(Protocol[Data]):
 
 
 class BoundEntry(Entry[Data], Protocol[Data]):
-    """With the workspace, where its stream is bound to one."""
+    """An entry with the workspace that its stream is bound to, if any."""
 
     @property
     def workspace(self) -> str | None: ...
@@ -35,7 +35,7 @@ class BoundEntry(Entry[Data], Protocol[Data]):
 async def raise_all(
     raised: Sequence[BoundEntry[SignalRaised]], *, signals: Signals, now: int, content_policy: ContentPolicy
 ) -> list[Exception | None]:
-    """Raise a batch in one transaction, at `now` (microseconds). A result for each: None, or why it was refused."""
+    """Raise a batch in one transaction, at `now` (microseconds). Return for each None, or why it was refused."""
     await content_policy.ready()
     results: list[Exception | None] = []
     raises: list[Raise] = []
@@ -58,7 +58,7 @@ async def raise_counted(raises: Sequence[Raise], *, signals: Signals) -> Sequenc
 
 
 def happened(entry_id: str, now: int) -> int:
-    """The time at which an entry was added, microseconds, by the stream server's clock unless that is ahead of ours."""
+    """The time at which an entry was added, microseconds, by the stream server's clock; at most `now`."""
     return min(now, int(entry_id.partition("-")[0]) * 1000)
 
 

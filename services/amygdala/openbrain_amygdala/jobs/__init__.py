@@ -1,1 +1,1 @@
-"""Changes of signals by time, and posts to webhooks: one file a periodic job."""
+"""Periodic jobs, one per file: time-based changes of signals, and posts to webhooks."""

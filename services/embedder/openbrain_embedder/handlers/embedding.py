@@ -1,6 +1,6 @@
-"""Turn memories into vectors: read the row, cut it into model inputs, embed those that no vector is known of.
+"""Turn memories into vectors: read the row, split it into model inputs, embed those without a stored vector.
 
-The event only says which row to read, so duplicates, reordering and replay change nothing.
+An event only says which row to read, so duplicates, reordering and replay change nothing.
 """
 
 import asyncio
@@ -27,27 +27,27 @@ from openbrain.usecases.indexes.encoding import Encoder
 
 Stored = TypeVar("Stored", bound=MemoryStored)
 Inputs = Mapping[str, str]
-"""Model inputs by their hash."""
+"""Model inputs (texts) by their hash."""
 Failures = Mapping[str, Exception]
-"""The reasons why inputs could not be embedded, by memory id or by input hash. `TryLater`: the model was away."""
+"""Why memories or inputs could not be embedded, by memory id or input hash. `TryLater`: the model was unreachable."""
 
 SAVE_EVERY = MICROSECONDS // 4
-"""So much of the model's work may be lost in a crash."""
+"""Interval between saves, microseconds: a crash loses at most about this much of the model's work."""
 
 LONG_CHARS = 5_000
-"""Cutting a text of this length takes some milliseconds: too long for the event loop."""
+"""Length from which a text is split in a thread: it takes some milliseconds, too long for the event loop."""
 
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A memory as the model will read it."""
+    """A memory and its model inputs."""
 
     memory: Memory
     event: CloudEvent[Any]
     inputs: Inputs
-    """In order. A passage that repeats itself word for word is there once: its vector would be the same."""
+    """In order. Identical passages are listed once: they have the same vector."""
 
     @property
     def hashes(self) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ class Document:
             input_hashes=self.hashes,
             causation_id=self.event.causationid,
             traceparent=self.event.traceparent,
-            # For a generation beside the one that serves there may be as many as there are memories.
+            # Building another generation may embed all memories.
             bulk=vars(self.event.data).get("generation") is not None,
             version=self.memory.version,
         )
@@ -78,11 +78,11 @@ async def embed_stored(
     anew: bool = False,
     given: bool = False,
 ) -> Failures:
-    """Save the vectors of these memories as the truth has them now, with token states where `tokens` makes them; a
-    model is asked for `batch` inputs at once.
+    """Save the vectors of the current rows of these memories, and token states if there is a `tokens` encoder.
 
-    Each input is embedded once, however many memories share it; a memory whose inputs are all known needs no model.
-    `anew`: what is known is embedded again, and replaced. `given`: vectors that an import brought along are taken.
+    An input is embedded once, however many memories share it; inputs with a stored vector need no model. `batch`:
+    inputs per request to the model. `anew`: embed again what has a vector, and replace it. `given`: use vectors that an
+    import supplied.
     """
     documents = await _documents(events, store.memories, embedder)
     if not documents:
@@ -102,9 +102,9 @@ async def embed_stored(
 async def embed_known(
     events: Sequence[CloudEvent[Stored]], *, store: Store, embedder: Embedder, model: str, given: bool = False
 ) -> Failures:
-    """Embed while the model is away, as far as its vectors are known: `TryLater` for the memories that need it.
+    """Embed from stored vectors only, while the model is unreachable. Memories that need it fail with `TryLater`.
 
-    `model`: the key of its identity, for it can't be asked.
+    `model`: the key of its identity, because the model can't be asked for it.
     """
     documents = await _documents(events, store.memories, embedder)
     if given:
@@ -116,7 +116,7 @@ async def embed_known(
 async def _save_known(
     documents: Sequence[Document], vectors: Vectors, model: str, states: bytes = b""
 ) -> tuple[Sequence[Document], frozenset[str]]:
-    """Save and announce what needs no model; the others, and which inputs are known."""
+    """Save and announce documents that need no model. Return the others, and the hashes of inputs with a vector."""
     known = await vectors.known([item for document in documents for item in document.hashes], model, states)
     EMBEDDER_INPUTS.labels("known").inc(len(known))
     ready = [document for document in documents if known.issuperset(document.hashes)]
@@ -126,7 +126,8 @@ async def _save_known(
 
 
 async def _documents(events: Sequence[CloudEvent[Stored]], memories: Memories, embedder: Embedder) -> list[Document]:
-    """Of each memory that is alive and wants a vector, once. A duplicate's event says nothing new about its row."""
+    """The documents of live memories that want a vector, each once. Events about duplicates are skipped: they changed
+    no row."""
     latest = {event.data.memory_id: event for event in events if event.data.change is not Change.DUPLICATE}
     rows = await memories.indexable(list(latest))
     if len(rows) < len(latest):
@@ -140,7 +141,7 @@ async def _documents(events: Sequence[CloudEvent[Stored]], memories: Memories, e
 
 
 async def _with_given(documents: Sequence[Document], vectors: Vectors, model: str) -> list[Document]:
-    """Where an import brought a vector along, it is that of the memory's only passage."""
+    """Use the vectors that an import supplied. Only a memory with a single passage can have one."""
     own = {
         given_input(document.memory.id, document.memory.content_hash): document
         for document in documents
@@ -166,14 +167,14 @@ async def _model_key(embedder: Embedder) -> str:
     try:
         return (await embedder.identity()).key
     except SetupError as error:
-        # It is told at start; what vanishes later is no fault of the memories that meet it.
+        # A wrong setup is reported at startup. If the model disappears later, retry: the memories are not to blame.
         raise TryLater(str(error)) from error
 
 
 async def _embed_missing(
     waiting: Sequence[Document], done: set[str], saving: "_Saving", *, encoder: Encoder, batch: int
 ) -> Failures:
-    """Embed slice by slice, and keep what is done when the model goes away in the middle."""
+    """Embed slice by slice. If the model becomes unreachable in between, keep what is done."""
     missing = {name: text for item in waiting for name, text in item.inputs.items() if name not in done}
     refused: dict[str, Exception] = {}
     for some in _slices(missing, batch):
@@ -195,7 +196,7 @@ async def _embed_missing(
 
 
 class _Saving:
-    """Embeddings that are not saved yet: a transaction for many slices of a quick model, for each of a slow one."""
+    """Buffer of embeddings to save: one transaction for many slices of a fast model, or for each of a slow one."""
 
     def __init__(self, cache: Vectors, model: str, clock: Clock, *, replace: bool = False) -> None:
         self._cache, self._model, self._clock, self._replace = cache, model, clock, replace
@@ -219,7 +220,7 @@ class _Saving:
 
 
 async def _encode(inputs: Inputs, encoder: Encoder) -> tuple[dict[str, Encoding], dict[str, Exception]]:
-    """Encodings and errors by hash. One input that the model refuses does not fail its neighbours."""
+    """Return encodings and errors by hash. A refused batch is halved, so that one bad input fails alone."""
     try:
         return dict(zip(inputs, await encoder.documents(list(inputs.values())), strict=True)), {}
     except TryLater:

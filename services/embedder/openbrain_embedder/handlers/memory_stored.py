@@ -1,8 +1,8 @@
-"""Models by which an event is embedded. The one that serves comes first; other written generations get events of their
-own, at low priority, so that a slow model that is not asked yet delays nothing.
+"""Chooses the models that embed an event. The serving generation's model embeds it at once; for other written
+generations a `memory.reindex` event is announced, at low priority, so that a slow model delays no live memory.
 
-What is written is read after the events: a generation that is not there yet is filled from the truth later, with
-everything that these events are about.
+The written generations are read after the events. So a generation created later, which is filled from the database,
+includes everything that these events are about.
 """
 
 from collections import defaultdict
@@ -27,17 +27,17 @@ _log = structlog.get_logger(__name__)
 
 
 class Embedding:
-    """Embeds what events are about, for each written vector generation by its own model."""
+    """Embeds the memories of events for each written vector generation, with that generation's model."""
 
     def __init__(
         self, store: Store, embedders: Embedders, clock: Clock, batch: int, tokens: TokenEncoder | None = None
     ) -> None:
-        """`batch`: inputs a model is asked for at once; `tokens` makes token states, where they are wanted."""
+        """`batch`: inputs per request to a model. `tokens`: encoder of token states, if they are wanted."""
         self._tokens = tokens
         self._store, self._embedders, self._clock, self._batch = store, embedders, clock, batch
 
     async def stored(self, events: Events) -> Failures:
-        """By memory. Events that name no generation are for the one that serves."""
+        """Embed; return failures by memory id. Events that name no generation are for the serving one."""
         written = await self._written()
         for_all, by_name = _parted(events)
         failures = dict(await self._serving(for_all, written)) if for_all else {}
@@ -46,7 +46,7 @@ class Embedding:
         return failures
 
     async def known(self, events: Events) -> Failures:
-        """Embed while a model is away, as far as vectors are known: `TryLater` for the memories that need it."""
+        """Embed from stored vectors only, while a model is unreachable. Memories that need it fail with `TryLater`."""
         written = await self._written()
         for_all, by_name = _parted(events)
         failures: dict[str, Exception] = {}
@@ -60,7 +60,8 @@ class Embedding:
         return failures
 
     async def imported(self, events: Events) -> Failures:
-        """Embed like `known`, for the stream of low priority: work for the serving model does not wait for another."""
+        """Degraded handler of the low-priority stream: embed as usual for the serving model, and like `known` for other
+        generations, so that the serving model's work does not wait for another model."""
         written = await self._written()
         for_all, by_name = _parted(events)
         failures = dict(await self._serving(for_all, written)) if for_all else {}
@@ -79,13 +80,13 @@ class Embedding:
             some = [event for event in events if bool(vars(event.data).get("re_embed")) is anew]
             failures |= await self._embed(some, written[0], anew=anew) if some else {}
         if any(item.status == GenerationStatus.BUILDING for item in written):
-            # The model that made what serves is no more: the one that replaces it takes these, and nothing waits.
+            # The serving generation's model is gone. The generation being built takes these memories, so do not retry.
             failures = {name: error for name, error in failures.items() if not isinstance(error, ModelChanged)}
         await self._announce(events, failures, written)
         return failures
 
     async def _announce(self, events: Events, failures: Failures, written: Sequence[Generation]) -> None:
-        """Announce what was done for the serving generation for those of other models, once for each model."""
+        """Announce what was embedded for the serving generation to those of other models, once per model."""
         others = {item.model: item for item in written if item.model != written[0].model}
         ids = [event.data.memory_id for event in events if event.data.change is not Change.DUPLICATE]
         done = [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in failures]
@@ -93,7 +94,7 @@ class Embedding:
             await self._store.outbox.announce_again(done, generation.name)
 
     async def _beside(self, events: Events, name: str, written: Sequence[Generation]) -> Failures:
-        """For one generation. One that is no longer written needs nothing."""
+        """Embed for one generation other than the serving one. Do nothing if it is no longer written."""
         generation = next((item for item in written if item.name == name), None)
         if generation is None:
             return {}
@@ -110,7 +111,7 @@ class Embedding:
         return failures
 
     async def _keep_no_more(self, generation: Generation, failures: Failures) -> Failures:
-        """An index that can't be kept up must not be gone back to."""
+        """Retire a generation that can't be kept up to date, so that nobody switches back to it."""
         await self._store.generations.retire(generation.kind, generation.name)
         reason = next(str(error) for error in failures.values() if _is_gone(error))
         _log.warning("embedder.kept_no_more", generation=generation.name, message=reason)
@@ -141,11 +142,11 @@ class Embedding:
 
 
 class _Gone(TryLater):
-    """The model is not to be had: told at start, and no fault of the memories that meet it later."""
+    """The model is not available any more. Retried, because the memories are not to blame."""
 
 
 def _low_priority(events: Events) -> bool:
-    """Whether they come from where imports are announced: what is live brings no vector along."""
+    """True if the events come from the stream that announces imports. Live events have no supplied vectors."""
     return any(event.type == REINDEX.type for event in events)
 
 
@@ -154,11 +155,12 @@ def _is_gone(error: Exception) -> bool:
 
 
 def _parted(events: Events) -> tuple[Events, Mapping[str, list[CloudEvent[Any]]]]:
-    """Deliveries without a generation, and the others by generation. Embedded ones are left out."""
+    """Split events into those without a generation and the others by generation. Events that name a model are skipped:
+    their memories are embedded already."""
     for_all: list[CloudEvent[Any]] = []
     by_name: defaultdict[str, list[CloudEvent[Any]]] = defaultdict(list)
     for event in events:
-        # Of what an event does not have, pydantic says so by an error, which takes longer than all else here.
+        # `vars`, because pydantic raises an error for a missing attribute, which would be the slowest part here.
         fields = vars(event.data)
         if fields.get("model") is not None:
             continue

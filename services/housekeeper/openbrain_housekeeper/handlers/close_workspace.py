@@ -1,4 +1,4 @@
-"""Operation `workspace-delete`: everything that a tenant had, its own row last."""
+"""Operation `workspace-delete`: delete all data of a tenant, the workspace row last."""
 
 from dataclasses import asdict, replace
 from typing import Any, Protocol
@@ -14,15 +14,15 @@ from openbrain_housekeeper.handlers.purge import purge_after
 
 CHUNK = 200
 REACHED = "reached"
-"""Member of a result: when the last memory was made that has ended so far. What lies before it is not walked through
-again by each step."""
+"""Key in the result: creation time of the last memory erased so far. The next step starts there instead of at the
+beginning."""
 OPEN = frozenset(status for status in OperationStatus if not status.ended)
 SETTLE_S = 5.0
-"""Seconds after its end in which a workspace may still be written to, by a process that has just looked it up."""
+"""Seconds after deletion was requested during which a process that looked the workspace up before may still write."""
 
 
 class Streams(Protocol):
-    """Access to the streams that `clean` needs."""
+    """The stream operations that closing a workspace needs."""
 
     async def sweep(self, doomed: Doomed) -> Swept: ...
 
@@ -30,15 +30,15 @@ class Streams(Protocol):
 
 
 class Closing:
-    """First its memories are blanked and announced, so that the indexes let go of them; then rows and streams go, and
-    a purge is queued for what files keep."""
+    """Blank the memories and announce them, so that the indexes remove them. Then delete rows and streams, and queue a
+    purge for data left in files."""
 
     def __init__(self, store: Store, streams: Streams, clock: Clock, settle_s: float = SETTLE_S) -> None:
         self._store, self._streams, self._clock = store, streams, clock
         self._settle = round(settle_s * MICROSECONDS)
 
     async def __call__(self, operation: Operation) -> Progress:
-        """`done` counts memories twice, blanked and removed."""
+        """`done` counts each memory twice: when it is blanked and when its row is removed."""
         workspace_id, result = str(operation.request["workspace"]), dict(operation.result)
         step = Progress(done=operation.done, total=operation.total, result=result)
         if "blanked" not in result:
@@ -49,7 +49,7 @@ class Closing:
         if dropped.rows:
             return step
         if dropped.waiting:
-            # For the indexes, or one came in after all: that is blanked too.
+            # Rows wait for the indexes, or a memory was stored late: blank again.
             return replace(step, waits=True, result={name: item for name, item in result.items() if name != "blanked"})
         return await self._rest(operation, step, workspace_id)
 
@@ -62,7 +62,7 @@ class Closing:
             result[REACHED] = ended.reached
             return replace(step, done=done, total=max(step.total or 0, done), result=result)
         if since is not None:
-            # What came in meanwhile, with whatever time: once more from the beginning.
+            # Start again from the beginning: memories stored meanwhile may have any creation time.
             return replace(step, result=result)
         if self._clock.now() - operation.created_at < self._settle:
             return replace(step, waits=True)
@@ -75,7 +75,7 @@ class Closing:
             result["streams"] = {**asdict(swept), "dropped": await self._streams.drop(workspace_id)}
             return replace(step, result=result)
         if await self._store.operations.operations(workspace_id, 1, kinds={PURGE}, statuses=OPEN):
-            # What its erasures left elsewhere is named by them alone.
+            # Only these purges know what the erasures left elsewhere.
             return replace(step, waits=True)
         rows = await self._store.workspaces.drop_workspace(workspace_id, operation.id)
         purge = await self._store.operations.start_operation(purge_after(operation))

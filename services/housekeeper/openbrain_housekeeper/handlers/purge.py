@@ -1,4 +1,4 @@
-"""Operation `purge`: what was erased in the truth leaves streams, indexes and files too."""
+"""Operation `purge`: remove what was erased in the database from streams, indexes and files too."""
 
 import time
 import uuid
@@ -18,18 +18,18 @@ from openbrain.ports.streams import Doomed, Swept
 from openbrain.usecases import purge_traces
 
 OWN = frozenset({"streams", "embeddings", "tombstones"})
-"""Phases that are about the memories of one purge."""
+"""Phases that concern only the memories of this purge. The others clean whole indexes and files."""
 LEFT = "done by a later purge"
 PATIENCE = 3600 * MICROSECONDS
-"""For so long a purge leaves the rest to those that follow it; they may never end."""
+"""Age up to which a purge leaves the shared phases to later purges. Limited, because new purges may never stop."""
 WRITTEN_AGAIN = 500
-"""Entries of an index that are written anew in one step."""
+"""Index entries rewritten in one step."""
 ROUNDS = 20
-"""Number of checks whether an index is clean."""
+"""Maximum number of checks whether an index is clean."""
 
 
 class StreamFiles(Protocol):
-    """The streams as a purge needs them."""
+    """The stream operations that a purge needs."""
 
     async def sweep(self, doomed: Doomed) -> Swept: ...
 
@@ -37,19 +37,19 @@ class StreamFiles(Protocol):
 
 
 class Index(Protocol):
-    """An index as a purge needs it."""
+    """The index operation that a purge needs."""
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed: ...
 
 
 Project = Callable[[Sequence[str]], Awaitable[object]]
-"""Writes these memories into the text index as the truth has them."""
+"""Writes the current rows of these memories into the text index."""
 Indexes = Mapping[str, tuple[Callable[[], Index], Callable[[], Awaitable[Sequence[Generation]]]]]
-"""By name: the index, made when it is asked for, and its written generations, the serving one first."""
+"""By name: a factory of the index, and its written generations, the serving one first."""
 
 
 def purge_after(operation: Operation) -> Operation:
-    """The purge of what files keep, queued at the end of an operation: the same however often its step is repeated."""
+    """The purge of files, queued at the end of an operation. Its id is derived, so a repeated step queues no second."""
     return Operation(
         id=str(uuid.uuid5(uuid.UUID(operation.id), PURGE)),
         workspace_id=operation.workspace_id,
@@ -60,7 +60,7 @@ def purge_after(operation: Operation) -> Operation:
 
 
 class Purging:
-    """A phase a step, each noted in the result: one that was not noted is done again."""
+    """One phase per step. A phase is recorded in the result when done; after a crash an unrecorded one is repeated."""
 
     def __init__(
         self, store: Store, streams: StreamFiles, indexes: Indexes, clock: Clock, project: Project | None = None
@@ -91,7 +91,7 @@ class Purging:
     async def _phase(
         self, name: str, phase: Callable[[Operation], Awaitable[object]], operation: Operation
     ) -> object | None:
-        """A step on whole indexes and files, done once for all purges that wait for it."""
+        """Run the phase. A shared phase is left to a later purge if there is one, so that it is done once for all."""
         young = self._clock.now() - operation.created_at < PATIENCE
         if name not in OWN and young and await self._store.operations.followed(operation):
             return LEFT
@@ -141,7 +141,7 @@ class Purging:
 
 
 class _Cleaning:
-    """One index on its way to be clean: what the engine can't do by itself is written again from the truth."""
+    """Cleaning of one index. Entries that the engine can't clean by itself are rewritten from the database."""
 
     def __init__(self, index: Index, project: Project | None) -> None:
         self._index, self._project = index, project
@@ -150,7 +150,7 @@ class _Cleaning:
         self._rounds = self._written = 0
 
     async def step(self, name: str) -> dict[str, Any] | None:
-        """The result, once done; None while there is more to do."""
+        """Return the result, or None while there is more to do."""
         if self._again and self._project is not None:
             some, self._again = self._again[:WRITTEN_AGAIN], self._again[WRITTEN_AGAIN:]
             await self._project(some)

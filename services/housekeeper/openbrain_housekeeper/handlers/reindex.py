@@ -1,8 +1,8 @@
-"""Operation `reindex`: an index made anew beside the one that serves, or memories written again where they are.
+"""Operation `reindex`: build a new generation of an index beside the serving one, or write memories again in place.
 
-Made anew: a generation is begun; every live writer knows it; the truth is walked through, each memory announced for it;
-both are compared; then it serves, and the one before is kept. What is noted after each step is where a killed worker's
-successor goes on; every step may be repeated.
+A build begins a generation, waits until every live writer knows it, walks through the database and announces each
+memory for it, compares it with the database, and then swaps: it serves, and the previous one is kept. The progress is
+saved after each step, so that another worker can continue; every step is idempotent.
 """
 
 import asyncio
@@ -38,44 +38,44 @@ from openbrain_housekeeper.handlers.reindex_request import (
 )
 
 PAGE = 1000
-"""Memories announced in one step."""
+"""Memories announced per step."""
 BEHIND = 4000
-"""Entries that may wait in the stream before more are announced: what is live is read first, and memory is bounded."""
+"""Entries that may wait in the stream before more are announced: live events are read first, so this bounds memory."""
 ROUNDS = 5
-"""Number of times that a difference is announced again before it counts as failed."""
+"""Times that a difference is announced again before it counts as failed."""
 SHOWN = 5
-"""Ids in a message."""
+"""Maximum ids in a message."""
 LEFT = "left"
-"""Member of a result: what was lacking in the round before."""
+"""Key in the result: ids missing in the previous round."""
 MOST_LEFT = 200
-"""Of these, as many as are told from what is lacking now."""
+"""Maximum ids stored there. If it is reached, all that are missing in the next round count as stuck."""
 GRACE = 10 * MICROSECONDS
 """Changes younger than this (microseconds) are left to the stream that announced them."""
 PATIENCE = 600 * MICROSECONDS
-"""So long a busy stream is waited for before both are compared all the same."""
+"""Longest wait (microseconds) for a busy stream before the comparison is done anyway."""
 GROUPS = {IndexKind.TEXT: ("indexer-text",), IndexKind.VECTOR: ("embedder", "indexer-vector")}
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An index and how a generation of it is planned and made ready."""
+    """An index, and how a generation of it is planned and prepared."""
 
     index: Callable[[], reconcile.Index]
     plan: Callable[[Operation], Awaitable[Generation]]
-    """Always the same for the same operation while the index that serves is the same."""
+    """Deterministic for an operation while the serving generation stays the same."""
     prepare: Callable[[Generation], Awaitable[object]]
 
 
 Publish = Callable[[Sequence[tuple[str, bytes]]], Awaitable[Sequence[Exception | None]]]
 Behind = Callable[[Sequence[str]], Awaitable[int]]
-"""Entries of `memory.reindex` that these groups have not done yet."""
+"""Number of `memory.reindex` entries that these groups have not processed yet."""
 Oldest = Callable[[Sequence[str]], Awaitable[int | None]]
-"""Since when the oldest of them waits, by our clock; None where none does."""
+"""Since when the oldest of them waits, by our clock; None if none waits."""
 
 
 class Reindexing:
-    """A step at a time; `result.phase` says which comes next."""
+    """Runs one step per call; `result.phase` names the next one."""
 
     def __init__(
         self,
@@ -101,11 +101,11 @@ class Reindexing:
         }
 
     async def __call__(self, operation: Operation) -> Progress:
-        """`done` of `total` memories are announced."""
+        """`done` counts the announced memories."""
         return await self._phases[operation.result.get("phase", "plan")](operation)
 
     async def clean_up(self, operation: Operation) -> None:
-        """Take away what was built and never served. `TryLater` while somebody may still write it."""
+        """Drop a generation that never served. Raise `TryLater` while somebody may still write to it."""
         if "generation" not in operation.result:
             return
         planned = generation_of(operation)
@@ -123,9 +123,7 @@ class Reindexing:
             return await self._counted(operation, {"began_at": self._clock.now()})
         serving = await self._store.generations.serving(kind)
         if serving is None:
-            raise Conflict(
-                f"there is no {kind} index yet: it is made when its indexer first starts, and nothing is in it"
-            )
+            raise Conflict(f"there is no {kind} index yet: its indexer creates it when it first starts")
         planned = await self._targets[kind].plan(operation)
         result = {name: getattr(planned, name) for name in ("name", "model", "model_name", "dimensions", "builder")}
         return _next(operation, "begin", generation=result, began_at=self._clock.now(), replaces=serving.name)
@@ -144,12 +142,12 @@ class Reindexing:
             if planned.name not in writer.names
         ]
         if unaware:
-            raise TryLater(f"{len(unaware)} of those who write indexes do not know the new one yet")
+            raise TryLater(f"{len(unaware)} index writers do not know the new index yet")
         return await self._counted(operation, {})
 
     async def _counted(self, operation: Operation, changes: Mapping[str, Any]) -> Progress:
-        # Without an end, a walk of a bounded rate would never catch up with many writers. No clock tells the end: who
-        # stored what stands here may have another, and nobody but this walk writes that into the new index.
+        # Fix the end of the walk now: at a limited rate it would never catch up with many writers. The end is taken
+        # from the rows, not from our clock: a writer's clock may differ, and only this walk indexes existing rows.
         measured = await self._store.expected_entries.measure_extent(extent_of(operation))
         return replace(_next(operation, "scan", **changes, until=measured.until), total=measured.rows)
 
@@ -183,8 +181,8 @@ class Reindexing:
         return _next(operation, "complete", failures=failures)
 
     async def _until_done(self, operation: Operation, announced: int, most: int | None = None) -> bool:
-        """Whether the readers have done all that was announced by then, and of what came since all but `most`;
-        `TryLater` while they have not and it is worth waiting. What is live may announce more all the time."""
+        """Return True once the groups have processed all that was announced by then, and all but `most` later entries
+        (live writes may add more all the time). Otherwise raise `TryLater`, or return False after `PATIENCE`."""
         groups = GROUPS[extent_of(operation).kind]
         oldest = await self._oldest(groups)
         done = oldest is None or oldest > announced
@@ -203,10 +201,10 @@ class Reindexing:
         quiet = await self._until_done(operation, result["announced_by"], most)
         generation, now = generation_of(operation), self._clock.now()
         if not quiet and now - result.get("compared_at", 0) < PATIENCE // 10:
-            raise TryLater("the readers stand still: what lacks is looked for again in a while")
+            raise TryLater("the consumers make no progress: missing entries are looked for again later")
         index = self._targets[generation.kind].index()
         account = await comparison_sums.account(self._store.expected_entries, index, generation)
-        # Once the readers are through, what was there before should be in it; what came later may be on its way.
+        # Once the groups are done, all that was announced should be in the index; later changes may be on their way.
         young = result["since"] if quiet else now - GRACE
         lacking: set[str] = set()
         async for some in reconcile.differences(self._store.expected_entries, index, generation, account.differing):
@@ -232,7 +230,7 @@ class Reindexing:
         return replace(_next(operation, "compare", rounds=rounds, compared_at=now, **again), waits=True)
 
     async def _all_announced(self, operation: Operation) -> Progress:
-        """Whether all announced until `since` is in the stream, so that reading it shows whether it is done."""
+        """Wait until all events announced until `since` are in the stream, whose groups then show what is done."""
         oldest = await self._store.outbox.unpublished_since()
         if oldest is not None and oldest <= operation.result["since"]:
             raise TryLater("what was announced is not published yet")
@@ -242,19 +240,20 @@ class Reindexing:
         generation = generation_of(operation)
         generations = {item.name: item for item in await self._store.generations.generations(generation.kind)}
         before = generations.get(operation.result["replaces"])
-        # What this version can't write is not kept current, so that it could not answer again.
+        # A generation that this version can't write is not kept up to date, so it could not serve again.
         left_behind = before is not None and _left_behind(before, generation)
         await self._store.generations.swap(generation.kind, generation.name, keep=not left_behind)
         _log.info("reindex.swapped", kind=generation.kind.value, generation=generation.name)
         await self._targets[generation.kind].index().expose(generation.name)
         if left_behind or MODEL in operation.request:
             await self._note_unmarked(generation)
-            # Who was told before that it is being built notes nothing, and may take what was announced just now.
+            # A writer that still takes it for one being built sets no marks, also for events announced just now: check
+            # again once all writers know.
             return _next(operation, "clear", known_at=self._clock.now() + round(LEASE_S * MICROSECONDS))
         return _next(operation, "clear")
 
     async def _clear(self, operation: Operation) -> Progress:
-        """Clear what this version can't write: nothing may lie on in it."""
+        """Drop generations that this version can't write: memories erased later would remain in them."""
         generation = generation_of(operation)
         index = self._targets[generation.kind].index()
         for item in await self._store.generations.generations(generation.kind):
@@ -265,7 +264,8 @@ class Reindexing:
         return _next(operation, "complete")
 
     async def _note_unmarked(self, generation: Generation, known_at: int = 0) -> None:
-        """Mark rows that changed while the serving index could not be written: they are there, but unmarked."""
+        """Announce unmarked rows again, so that they get marked: the new index has them, but writers set no marks while
+        it was being built. Raise `TryLater` if there are any before `known_at`."""
         async for unmarked in reconcile.unmarked(
             self._store.expected_entries, replace(generation, status=GenerationStatus.SERVING)
         ):
@@ -295,13 +295,13 @@ class Reindexing:
 
 
 def _left_behind(generation: Generation, by: Generation) -> bool:
-    """Whether another version made it: by another builder, or from texts that were cut otherwise."""
+    """True if another version made it: with another builder, or from texts split differently."""
     return generation.builder != by.builder or cut_otherwise(generation.model, by.model)
 
 
 def _stuck(left: Sequence[str], before: Sequence[str]) -> Sequence[str]:
-    """The entries that were missing in the round before, too. The rest has come since, whatever time it tells: one who
-    writes may have a slow clock, and what he stores all the time is on its way into both."""
+    """The missing entries that were missing in the previous round too. The others were stored since, even if their
+    timestamp is older (a writer's clock may be slow), and are still on their way."""
     return left if len(before) >= MOST_LEFT else [item for item in left if item in before]
 
 

@@ -1,4 +1,4 @@
-"""The request of a reindex, and its announcements."""
+"""The request of a reindex, and the events that it announces."""
 
 from collections.abc import Sequence
 
@@ -12,22 +12,22 @@ from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.store import Store
 
 MODEL = "model"
-"""Member of a request: the key of the model that the vectors are made by, where it is to be another one."""
+"""Key in the request: the key of the new embedding model, if the model changes."""
 ON_THEIR_WAY = 256
-"""Entries that may always be on their way: live memories are announced for the new model meanwhile."""
+"""Unread entries that do not delay the comparison: live memories are announced for the new model all the time."""
 MOST_LACKING = 10_000
-"""Memories without vectors that one comparison counts."""
+"""Limit at which a comparison stops counting memories without vectors."""
 PAGE = 1000
 
 
 def generation_of(operation: Operation) -> Generation:
-    """The one that it builds."""
+    """The generation that the operation builds."""
     fields = operation.result["generation"]
     return Generation(kind=IndexKind(operation.request["index"]), status=GenerationStatus.BUILDING, **fields)
 
 
 def extent_of(operation: Operation) -> Extent:
-    """The rows to write again: those that existed when it began, for later ones are on their way by themselves."""
+    """The rows to write again: those that existed at the start. Later ones are written by their own events."""
     request = operation.request
     return Extent(
         kind=IndexKind(request["index"]),
@@ -41,7 +41,7 @@ def extent_of(operation: Operation) -> Extent:
 
 
 def event_about(row: Listed, generation: str | None, now: int, *, re_embed: bool) -> bytes:
-    """`memory.reindex` about a row, for one generation or all."""
+    """A `memory.reindex` event about a row, for one generation or (None) all."""
     data = {
         "memory_id": row.id,
         "workspace_id": row.workspace_id,
@@ -55,8 +55,8 @@ def event_about(row: Listed, generation: str | None, now: int, *, re_embed: bool
 
 
 async def lacking_vectors(store: Store, generation: Generation, until: int, *, again: bool) -> Sequence[str]:
-    """Memories that the new model has made no vectors of and that last changed before `until`: no comparison expects
-    them in the index. The first of them, where there are many; announced `again` where that is asked for."""
+    """List memories without vectors of the new model that last changed before `until`; no comparison expects them in
+    the index. With `again`, announce them again, until about `MOST_LACKING`; otherwise return one page at most."""
     ids: list[str] = []
     while some := await store.vectors.unembedded(generation.model, until, ids[-1] if ids else "", PAGE):
         ids += some

@@ -1,4 +1,4 @@
-"""Broadcast streams beside the store: what is published twice, lost, or too old."""
+"""Keeps broadcast streams consistent with the store: handles entries published twice, lost, or too old."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -19,19 +19,19 @@ _log = structlog.get_logger(__name__)
 
 
 class Broadcasting:
-    """Only the leader's is used. `lock`: held by whoever publishes broadcasts, so that they go in order."""
+    """Used only by the leader. `lock` is held while broadcasts are published, so that they stay in order."""
 
     def __init__(self, broadcasts: Broadcasts, client: Redis, publisher: Publisher, settings: Streams) -> None:
         self._broadcasts, self._client, self._publisher, self._settings = broadcasts, client, publisher, settings
         self.lock = asyncio.Lock()
         self._lacking: Mapping[str, int] = {}
-        """The ends of the streams that did not hold all, when they were looked at last."""
+        """By workspace: the last number on its stream, for streams that were incomplete in the last round."""
         self._resent: dict[str, int] = {}
-        """Up to which number what waited was told again under others; without it it would be once more, no worse."""
+        """By workspace: waiting broadcasts up to this number were renumbered. Losing this only causes duplicates."""
 
     async def settle(self, entry: OutboxEntry) -> None:
-        """See to a broadcast that its stream has passed. Mostly it was published before. Where the stream knows a later
-        time than the store, which was put back, what waits is told again under numbers above the stream's."""
+        """Handle a broadcast whose number the stream has passed. Usually it was published before. If the stream is
+        ahead because the database was restored, give waiting broadcasts new numbers above the stream's."""
         workspace, number = broadcast_writer.workspace_of(entry.stream), broadcast_writer.number_of(entry.body)
         stream = self._settings.prefix + entry.stream
         held = await broadcast_writer.held(self._client, stream, number)
@@ -50,7 +50,8 @@ class Broadcasting:
         _log.warning("broadcasts.numbered_anew", stream=stream, above=reached, first=number, last=last)
 
     async def ahead(self) -> int:
-        """Publish what lacks on the streams, whatever waits before it in the outbox: an alarm waits for no backlog."""
+        """Publish broadcasts missing on the streams ahead of older outbox entries: an alarm waits for no backlog.
+        Return their number."""
         done = 0
         async for page in self._pages():
             for workspace, top in await self._short(page):
@@ -58,8 +59,8 @@ class Broadcasting:
         return done
 
     async def mend(self) -> int:
-        """Publish again what the server lost at the end of its streams: what lacks now and did in the last round, for
-        the newest may be on its way. How many that was."""
+        """Publish again what the server lost at the end of its streams: what is missing now and was missing in the last
+        round, since the newest may still be on their way. Return their number."""
         done, lacking = 0, {}
         async for page in self._pages():
             async with self.lock:
@@ -74,7 +75,8 @@ class Broadcasting:
         return done
 
     async def _short(self, page: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        """The workspaces whose streams do not hold all, with what they reach: nothing, after a number was forged."""
+        """The workspaces with incomplete streams, with the last number on each. A stream with a forged number is
+        deleted; its last number is 0."""
         reached = await broadcast_writer.tops(self._client, [self._stream(workspace) for workspace, _ in page])
         short = []
         for (workspace, seq), top in zip(page, reached, strict=True):
@@ -102,7 +104,7 @@ class Broadcasting:
         return done
 
     async def trim(self, now: int) -> int:
-        """Remove from streams what is older than they keep (`now`: microseconds); how many entries that was."""
+        """Remove entries past the retention time from the streams (`now`: microseconds). Return their number."""
         removed = 0
         oldest = now - round(self._settings.retention_s * MICROSECONDS)
         async for page in self._pages():

@@ -1,4 +1,4 @@
-"""Job `verify`: now and then every index is compared with the database."""
+"""Job `verify`: periodically compare every index with the database."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -7,12 +7,12 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain_housekeeper.reconciliation.verification import Verification, Verifier
 
 FIRST_S = 300.0
-"""A process that has just begun has more urgent things to do than to compare everything."""
+"""Longest delay of the first comparison: a new process has more urgent work."""
 
 
 class Everything:
-    """A whole comparison, a piece each round; the first a while after the process began. Engines that must read every
-    entry for its digest do so less often than they count."""
+    """A full comparison, one piece per round; the first one starts some time after the process. Engines that must read
+    every entry for its digest compare digests less often than counts."""
 
     def __init__(self, verifier: Verifier, every_s: float, digests_every_s: float) -> None:
         self._own, self._every_s = verifier, every_s
@@ -22,11 +22,11 @@ class Everything:
         self._comparing_digests = False
         self._pieces: AsyncIterator[bool] | None = None
         self.pause_s = min(every_s, FIRST_S)
-        """The pause after a round that ended nothing."""
+        """The pause after a round that returned 0."""
         self._started = False
 
     async def round(self) -> int:
-        """1 while there is more to do; an error begins it anew."""
+        """Return 1 while there is more to do. After an error the comparison starts again."""
         if not self._started:
             self._started = True
             return 0

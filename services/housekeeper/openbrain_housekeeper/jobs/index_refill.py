@@ -1,4 +1,4 @@
-"""An index that lost what it held is noticed, made anew, and filled again from the truth."""
+"""Detects an index that lost its data, creates it again if missing, and refills it from the database."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -15,32 +15,32 @@ from openbrain_housekeeper.reconciliation.comparison import Comparison, Tally
 from openbrain_housekeeper.reconciliation.verification import Verifier
 
 LOOK_S = 2.0
-"""Between two looks: each reads one entry of each index."""
+"""Interval between checks; each reads one entry of every index."""
 SHORT_S = 0.02
-"""Between two pieces of the work."""
+"""Pause between two pieces of work."""
 WAIT_S = 0.2
-"""While nothing is to be done but wait."""
+"""Pause while there is nothing to do but wait."""
 EPOCH_S = 300.0
-"""Interval of an index's epochs: what is restored from before that is told from what stood."""
+"""Interval at which an index gets a new epoch. An index restored from an older copy is recognised by its old epoch."""
 SPAN = 5_000
-"""Rows whose marks one statement takes back."""
+"""Rows whose marks one statement clears."""
 Prepare = Callable[[Generation], Awaitable[object]]
 _log = structlog.get_logger(__name__)
 
 
 class IndexRefill:
-    """Looks now and then; while something is lost, fills it, a piece each round."""
+    """Checks the indexes periodically; refills one that lost data, one piece per round."""
 
     def __init__(self, verifier: Verifier, prepare: Prepare) -> None:
         self._own, self._prepare = verifier, prepare
         self._noted: dict[str, int] = {}
-        """The time at which each index got its epoch."""
+        """When this process last wrote an epoch into each index."""
         self._pieces: AsyncIterator[bool] | None = None
         self.pause_s = LOOK_S
         """The pause after the last round."""
 
     async def round(self) -> int:
-        """1 after a piece of work; an error begins it anew."""
+        """Return 1 after a piece of work. After an error the refill starts again."""
         if self._pieces is None:
             lost = await self._look()
             if lost is None:
@@ -56,7 +56,7 @@ class IndexRefill:
         return 1
 
     async def _look(self) -> Generation | None:
-        """One that is to be filled; those that are whole get an epoch now and then."""
+        """Return a generation to refill, if any. Periodically write a new epoch into a complete serving one."""
         for generation in await self._own.store.generations.generations():
             index = self._own.indexes[generation.kind]()
             if generation.status == GenerationStatus.RETIRED or generation.builder != index.builder:
@@ -64,8 +64,8 @@ class IndexRefill:
             try:
                 lost = await self._lost(index, generation)
             except TryLater:
-                continue  # it is away: services and API tell it
-            if lost and generation.status != GenerationStatus.BUILDING:  # that one is compared by who builds it
+                continue  # unreachable: services and API report that
+            if lost and generation.status != GenerationStatus.BUILDING:  # its reindex compares it
                 await self._own.store.generations.lost(generation)
         lost_ones = [generation for generation in await self._own.generations() if generation.lost_at]
         return lost_ones[0] if lost_ones else None
@@ -78,11 +78,11 @@ class IndexRefill:
         except IndexMissing:
             standing = await self._own.store.generations.generations(generation.kind)
             if not any(item.name == name and item.status != GenerationStatus.RETIRED for item in standing):
-                return False  # it was retired and dropped meanwhile
+                return False  # retired and dropped meanwhile
             if generation.epoch or marked:
                 await self._own.store.generations.lost(generation)
             await self._prepare(generation)
-            _log.warning("index.missing", index=name, message="it is made anew")
+            _log.warning("index.missing", index=name, message="it is created again")
             if serves:
                 await index.expose(name)
             return bool(generation.epoch) or marked
@@ -102,18 +102,18 @@ class IndexRefill:
             self._noted[generation.name] = now
 
     async def _filled(self, generation: Generation) -> AsyncIterator[bool]:
-        """After each piece; True where there is nothing to do but wait."""
+        """Yield after each piece of work; True if there is nothing to do but wait."""
         own, index = self._own, self._own.indexes[generation.kind]()
-        _log.warning("index.lost", index=generation.name, message="it is filled again from the truth")
+        _log.warning("index.lost", index=generation.name, message="it is refilled from the database")
         started = own.clock.now()
         serves = generation.status == GenerationStatus.SERVING
         if serves and not any(item.entries for item in (await index.sums(generation.name)).values()):
-            # Nothing is left of what the rows are noted for. Of one that was restored the differences are enough.
+            # The index is empty, so all marks are void. For an index restored from a copy, the differences suffice.
             async for after, until in comparison_sums.spans(own.store.expected_entries, SPAN):
                 await own.store.index_marks.forget_marks(generation.kind, after, until)
                 yield False
         while True:
-            # What changed since is on its way by itself; what is older is announced, whenever it changed.
+            # Changes since the start have their own events; all older differences are announced.
             request = replace(own.options, patient=False, grace=own.clock.now() - started)
             passed = Comparison(own.store, index, generation, quiescent=own.quiescent, clock=own.clock, options=request)
             async for waits in passed.pieces():
@@ -129,6 +129,6 @@ class IndexRefill:
 
 
 def is_complete(tally: Tally) -> bool:
-    """Whether what was lost is there again. What waits for its vectors waited before, and comes with them."""
+    """True if all lost entries are back. Entries that wait for vectors do not count: they come with the vectors."""
     missing = sum(count for fault, count in tally.faults.items() if fault is not Fault.WAITING)
     return not missing and tally.queued == tally.recent

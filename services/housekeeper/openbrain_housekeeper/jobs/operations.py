@@ -1,6 +1,6 @@
-"""Operations, worked on in turn: a step of one, then of the one that has waited longest.
+"""Works on operations in turn: steps of one, then of the one that has waited longest.
 
-A step may be repeated: what a killed process did not write down is done again by whoever takes the operation up.
+A step may be repeated: whoever takes over an operation repeats the steps that a killed process did not record.
 """
 
 import asyncio
@@ -16,23 +16,23 @@ from openbrain.domain.tasks import cancel
 from openbrain.ports.store.operations import Operation, Operations, OperationStatus, Progress
 
 Step = Callable[[Operation], Awaitable[Progress]]
-"""Does a bounded piece of an operation and says how far it is now. `TryLater` waits and does it again; any other error
-ends the operation as failed, unless its kind must come to its end."""
+"""Does a bounded piece of an operation and returns the progress. After `TryLater` it is tried again later; any other
+error ends the operation as failed, unless its kind is `lasting`."""
 
 HOLD_S = 15.0
-"""A dead worker's operation is taken up by another after this long."""
+"""Time after which another worker takes over the operation of a dead one."""
 PACE_S = 0.5
 """Interval at which the progress of small steps is saved."""
 WAITS_FOR = "waits_for"
-"""Member of a result: why nothing can be done now."""
+"""Key in the result: why nothing can be done now."""
 CleanUp = Callable[[Operation], Awaitable[None]]
-"""Takes back what an operation that does not come to its end has left behind. `TryLater` does it again."""
+"""Removes what a failed or cancelled operation left behind. After `TryLater` it is tried again."""
 _log = structlog.get_logger(__name__)
 
 
 class Worker:
-    """Works on operations as one holder. `lasting`: kinds that are tried again whatever stops them. `clean_up`: by
-    kind, for those that failed or were cancelled."""
+    """Works on operations as one holder. `lasting`: kinds that are retried after every error. `clean_up`: by kind,
+    called for failed and cancelled operations."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Worker:
         self._hold_s, self._pace_s = hold_s, pace_s
 
     async def round(self) -> int:
-        """Work on one operation for a while. 1 where that brought something on, 0 where nothing is to be done now."""
+        """Work on one operation for a while. Return 1 if it made progress, 0 if there is nothing to do now."""
         held = await self._operations.hold_operation(self._holder, self._hold_s, self._kinds.keys())
         if held is None:
             return 0
@@ -88,7 +88,7 @@ class Worker:
 
     @asynccontextmanager
     async def _keeping(self, held: Operation) -> AsyncIterator[asyncio.Event]:
-        """Keep the hold while a step runs, however long; the event says that it was lost."""
+        """Renew the hold while steps run. The yielded event is set when the hold is lost."""
         lost = asyncio.Event()
 
         async def keep() -> None:

@@ -1,4 +1,4 @@
-"""Job `policies`: the lifecycle jobs that workspaces have run by themselves are started when their time comes."""
+"""Job `policies`: start the scheduled lifecycle jobs of workspaces when they are due."""
 
 import uuid
 
@@ -11,21 +11,21 @@ from openbrain.ports.store.operations import Operation, Operations
 from openbrain.usecases.tick_schedule import last_slot
 
 PAGE = 200
-"""Documents read at once."""
+"""Documents per page."""
 MISSED = DAY
-"""Lateness from which a due job waits for its next time, where no housekeeper ran."""
+"""A run later than this, because no housekeeper was running, is skipped."""
 _SLOTS = uuid.UUID("4d6c2f0e-5b8e-4a55-9d6b-0a4c7e0b6f11")
 _log = structlog.get_logger(__name__)
 
 
 class PolicySchedule:
-    """One operation a policy and slot, by whatever replica: its id follows from both."""
+    """Starts one operation per policy and slot. Its id is derived from both, so that two replicas start no second."""
 
     def __init__(self, policies: Policies, operations: Operations, clock: Clock) -> None:
         self._policies, self._operations, self._clock = policies, operations, clock
 
     async def round(self) -> int:
-        """Start what is due; how many."""
+        """Start what is due. Return the number."""
         started, after = 0, ""
         while documents := await self._policies.documents(PAGE, after):
             for document in documents:
@@ -35,7 +35,7 @@ class PolicySchedule:
         return started
 
     async def _start(self, document: PolicyDocument, run: Run) -> bool:
-        """Whether it was due, and nobody had started it."""
+        """Start the run if it is due and not started yet. Return whether it was started."""
         due = last_slot(run.schedule, self._clock.now())
         at = 0 if due is None else round(due.timestamp()) * MICROSECONDS
         if not max(document.updated_at, self._clock.now() - MISSED) < at:

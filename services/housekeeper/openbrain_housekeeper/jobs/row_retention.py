@@ -1,12 +1,12 @@
-"""Jobs `expire` and `purge`: memories past their time end; idempotency keys, operations, recalls, messages, ticks and
-silent imports past theirs are removed."""
+"""Jobs `expire` and `purge`: end expired memories; remove old idempotency keys, operations, recalls, messages and
+ticks, and give up imports that have been silent for too long."""
 
 from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.ports.store.store import Store
 from openbrain.settings import Settings
 
 ROUND = 500
-"""Rows that one round takes of each kind."""
+"""Maximum rows of each kind per round."""
 
 
 async def expire(store: Store, limit: int) -> int:
@@ -14,7 +14,7 @@ async def expire(store: Store, limit: int) -> int:
 
 
 async def purge_past(store: Store, settings: Settings) -> int:
-    """One round of all that time ends, by the database's clock: one of ours that is ahead must give up no import."""
+    """Do one round for every kind. By the database's clock: one that is ahead would give up running imports."""
     now, kept = await store.time(), settings.housekeeping.tuning
     ended = now - kept.operation_days * DAY
     silent = now - round(kept.import_silence_s * MICROSECONDS)

@@ -1,4 +1,4 @@
-"""Job `reconcile`: rows that no indexer has noted are announced again."""
+"""Job `reconcile`: announce rows again that no indexer has marked."""
 
 import structlog
 
@@ -7,17 +7,17 @@ from openbrain.usecases.indexes.reconcile import stamp
 from openbrain_housekeeper.reconciliation.verification import Verifier
 
 WALKED = 20_000
-"""Rows of one look."""
+"""Rows per look."""
 LOOKS = 5
-"""In one round."""
+"""Looks per round."""
 ANNOUNCED = 5_000
-"""In one look: the next waits until they have been taken."""
+"""Maximum rows announced per look."""
 _log = structlog.get_logger(__name__)
 
 
 class Marks:
-    """Walks through the store, a part each round, and announces again what should have been indexed long ago: whatever
-    a stream server has lost is found so."""
+    """Walks through the store, a part per round, and announces again what should have been indexed long ago. This
+    recovers whatever the stream server has lost."""
 
     def __init__(self, verifier: Verifier) -> None:
         self._own = verifier

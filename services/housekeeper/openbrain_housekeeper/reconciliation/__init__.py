@@ -1,1 +1,1 @@
-"""An index compared with the database: what differs, and what becomes of it."""
+"""Comparison of an index with the database, and repair of the differences."""

@@ -1,1 +1,1 @@
-"""Parts put together from a container."""
+"""Wiring of the service's parts from a container."""

@@ -1,4 +1,4 @@
-"""Events grouped by the generations that they are about."""
+"""Groups events by the generations that they are for."""
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ _NOT_LIVE = frozenset({Change.DUPLICATE, Change.REINDEX})
 
 
 class Changed(Protocol):
-    """An entry with an event of a memory."""
+    """A stream entry with an event about a memory."""
 
     @property
     def event(self) -> CloudEvent[Any]: ...
@@ -27,7 +27,7 @@ async def project_changed(
     written: WritableIndexes,
     project: Callable[[Sequence[str], Sequence[Generation]], Awaitable[Failures]],
 ) -> Failures:
-    """Each memory into the generations that its event is about: all, those of a model, or the one it names."""
+    """Project each memory into the generations that its event is for: all, those of a model, or the one it names."""
     failures: dict[str, Exception] = {}
     for (name, model), ids in _changed(batch).items():
 
@@ -42,7 +42,7 @@ async def project_changed(
 
 
 def measure_shown(batch: Sequence[Changed], failures: Failures, index: str, now: int) -> None:
-    """Measure the delay from commit to index; for reindexing it says nothing."""
+    """Measure the delay from commit to index. Reindexing is skipped: its delay is meaningless."""
     observe = INDEXED_SECONDS.labels(index).observe
     for delivery in batch:
         event, fields = delivery.event, vars(delivery.event.data)
@@ -53,11 +53,11 @@ def measure_shown(batch: Sequence[Changed], failures: Failures, index: str, now:
 
 
 def _changed(batch: Sequence[Changed]) -> Mapping[tuple[str | None, str | None], list[str]]:
-    """The memories to project, by the generation and the model that their events name. A duplicate changed nothing:
-    its event is acknowledged unread."""
+    """The ids of memories to project, by the generation and model that their events name. Events about duplicates are
+    skipped: they changed no row."""
     changed: defaultdict[tuple[str | None, str | None], list[str]] = defaultdict(list)
     for delivery in batch:
-        # Of what an event does not have, pydantic says so by an error, which takes longer than all else here.
+        # `vars`, because pydantic raises an error for a missing attribute, which would be the slowest part here.
         fields = vars(delivery.event.data)
         if fields.get("change") is not Change.DUPLICATE:
             changed[fields.get("generation"), fields.get("model")].append(fields["memory_id"])

@@ -1,4 +1,4 @@
-"""Memories held against the standing queries of their workspace, and what they match delivered.
+"""Matches memories against the standing queries of their workspace, and delivers the matches.
 
 An event only says which row to read, so duplicates, reordering and replay change nothing.
 """
@@ -16,9 +16,9 @@ from openbrain_matcher.matching.books import Books
 
 
 async def match(memories: Sequence[QueuedMemory], *, store: Store, books: Books, now: int, queued: bool = False) -> int:
-    """Deliver matches; their number. Of a memory that changed since only the queue is cleared: what changed it has
-    it matched again. Where a workspace has no queries nothing is written, but for memories that were read from the
-    queue (`queued`): its queries were removed meanwhile."""
+    """Match memories, deliver the matches and return their number. A memory that changed since is only removed from the
+    queue; its change has queued it again. If a workspace has no queries, nothing is written, except that memories read
+    from the queue (`queued`) are removed from it: the queries were deleted meanwhile."""
     by_workspace: defaultdict[str, list[QueuedMemory]] = defaultdict(list)
     for memory in memories:
         by_workspace[memory.workspace_id].append(memory)
@@ -34,7 +34,7 @@ async def match(memories: Sequence[QueuedMemory], *, store: Store, books: Books,
 
 async def _of_workspace(workspace_id: str, memories: Sequence[QueuedMemory], book: Book, store: Store, now: int) -> int:
     rows = await store.memories.rows([memory.memory_id for memory in memories])
-    # What a stream says of the workspace is not believed.
+    # The workspace named on the stream is not trusted.
     own = {item.id: item for item in rows.values() if item.workspace_id == workspace_id}
     ended = [row for row in own.values() if not row.alive(now)]
     if ended:
@@ -67,7 +67,7 @@ async def _found(
 
 
 def matches_of(row: Memory, passages: PassageSet | None, model: str, book: Book) -> Sequence[Match]:
-    """The matches of a memory, by its vectors where they are of its revision."""
+    """The matches of a memory. Its vectors are used only if they belong to its current revision."""
     vectors = passages.vectors if passages is not None and passages.revision == row.revision else ()
     return [
         Match(

@@ -1,5 +1,5 @@
-"""Job `replays`: a standing query is held against memories of a time, from the newest back, some at a time. A process
-that dies in the middle leaves the rest to the next, which may deliver some twice."""
+"""Job `replays`: match a standing query against earlier memories, newest first, page by page. If a process dies in
+between, the next one continues, and may deliver some matches twice."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ AT_ONCE = 10
 
 
 async def replay(store: Store, clock: Clock) -> int:
-    """Go on with replays, one page each; their number."""
+    """Continue replays, one page each. Return their number."""
     replays = await store.replays.replays(AT_ONCE)
     for item in replays:
         await _go_on(item, store, clock.now())

@@ -1,1 +1,1 @@
-"""The standing queries of a workspace, ready to be compared with a memory."""
+"""In-memory index of the standing queries of a workspace, for matching a memory."""

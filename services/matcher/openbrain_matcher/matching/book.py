@@ -1,4 +1,4 @@
-"""The standing queries of one workspace: a matrix of vectors for each model, their words, and what each may see."""
+"""The standing queries of one workspace: a matrix of vectors per model, their words, and what each query may see."""
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from openbrain.ports.subscriptions import StandingQuery
 from openbrain_matcher.matching.phrases import Phrases
 
 ALL_WORDS = 0.8
-"""The similarity of a memory that holds every word of the query, as in a recall."""
+"""The similarity of a memory that contains every word of the query, as in a recall."""
 _ROWS = 64
 
 Vectors = Mapping[str, Mapping[str, "array[float]"]]
@@ -35,16 +35,16 @@ class _Line:
 
 
 class Book:
-    """Changed by `apply`, asked by `find`."""
+    """The standing queries of a workspace. `apply` applies changes; `find` returns those that a memory matches."""
 
     def __init__(self) -> None:
         self.seq = 0
-        """The number of the last change that it has."""
+        """The number of the last change applied."""
         self._lines: dict[int, _Line] = {}
         self._numbers: dict[str, int] = {}
         self._free: list[int] = []
         self._end = 0
-        """Behind the highest number that was ever given."""
+        """One more than the highest row number ever assigned."""
         self._without_words: set[int] = set()
         self._floors: Floats = np.empty(0, np.float32)
         self._matrices: dict[str, Floats] = {}
@@ -54,7 +54,7 @@ class Book:
         return len(self._numbers)
 
     def apply(self, changed: Sequence[StandingQuery], vectors: Vectors) -> None:
-        """Take over what changed, in order; vectors of those that stand, by query and model."""
+        """Apply changed queries, in order. `vectors`: those of the live ones, by query id and model."""
         for query in changed:
             self._remove(query.id)
             if query.deleted_at is None:
@@ -62,8 +62,8 @@ class Book:
             self.seq = max(self.seq, query.change_seq)
 
     def find(self, memory: Memory, passages: Sequence["array[float]"], model: str) -> Sequence[Found]:
-        """Queries that match this memory and may see it. `passages`: its vectors by this model, none where there are
-        none. The caller has looked whether it is alive."""
+        """Queries that match this memory and may see it. `passages`: its vectors by this model, possibly none. The
+        caller checks that the memory is alive."""
         near = self._near(passages, model)
         text = "\n".join((memory.title, memory.content, memory.speaker, *memory.tags))
         for number in self._phrases.held_by(text):
@@ -114,7 +114,7 @@ class Book:
         return number
 
     def _matrix(self, model: str, dimensions: int) -> Floats:
-        """With a row for every number."""
+        """The model's matrix, with at least one row per assigned number."""
         matrix = self._matrices.get(model)
         if matrix is None or len(matrix) < self._end:
             wider = np.zeros((len(self._floors), dimensions), np.float32)
@@ -125,7 +125,7 @@ class Book:
 
 
 def _sees(query: StandingQuery) -> Callable[[Memory], bool]:
-    # Whether the memory has expired is asked of the memory: the predicate is made once, of no time.
+    # Time 0: the predicate is built once, so it can't check expiry; the caller of `find` does.
     sees = matcher(visible(query.viewer, query.criteria, 0))
     if query.include_own:
         return sees

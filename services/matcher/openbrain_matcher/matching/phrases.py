@@ -1,4 +1,4 @@
-"""The queries, of many, that have all their words in a text."""
+"""Finds the queries that have all their words in a text."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection
@@ -7,7 +7,7 @@ from openbrain.domain.text.words import SHORTEST_BEGINNING, WORD, beginning, wor
 
 
 class Phrases:
-    """Queries by number, found by their words. A word that may be inflected is known by its beginning."""
+    """Index of query numbers by their words. A word that may be inflected matches by its beginning."""
 
     def __init__(self) -> None:
         self._whole: defaultdict[str, set[int]] = defaultdict(set)
@@ -15,14 +15,14 @@ class Phrases:
         self._needed: dict[int, int] = {}
 
     def add(self, number: int, query: str) -> None:
-        """One that has no words that say something is never found."""
+        """Add a query. Without meaningful words it is never found."""
         keys = _keys(query)
         for key, is_prefix in keys:
             (self._prefixes if is_prefix else self._whole)[key].add(number)
         self._needed[number] = len(keys)
 
     def remove(self, number: int, query: str) -> None:
-        """The text as it was added."""
+        """Remove a query; `query` must be the text that was added."""
         for key, is_prefix in _keys(query):
             places = self._prefixes if is_prefix else self._whole
             places[key].discard(number)
@@ -31,7 +31,7 @@ class Phrases:
         self._needed.pop(number, None)
 
     def held_by(self, text: str) -> Collection[int]:
-        """Queries of which the text holds every word."""
+        """Numbers of the queries all of whose words occur in the text."""
         words = frozenset(WORD.findall(text.casefold()))
         counts: Counter[int] = Counter()
         for word in words & self._whole.keys():

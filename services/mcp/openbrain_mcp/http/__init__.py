@@ -1,1 +1,1 @@
-"""The tools over HTTP: who may ask, one request answered, the API asked in process."""
+"""The tools over HTTP: access checks, request handling, and calls of the API in process."""

@@ -1,4 +1,4 @@
-"""Standard input and output of `openbrain mcp`: what is prepared is answered at once, the rest is the server's."""
+"""Standard input and output of `openbrain mcp`: prepared answers are sent at once, other requests go to the server."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # imported by `serve`, when the first answers are out
 
 
 class Bridge:
-    """One client. `asked` is called when it lists the tools, or asks what only the server can answer."""
+    """Serves one client. `asked` is called when it lists the tools, or sends what only the server can answer."""
 
     def __init__(self, prepared: Prepared, asked: Callable[[], None]) -> None:
         self._prepared = prepared
@@ -23,10 +23,11 @@ class Bridge:
         self._output = _Output()
         self._tasks: set[asyncio.Task[None]] = set()
         self.ended = asyncio.Event()
-        """Set when nothing more comes."""
+        """Set at the end of input."""
 
     def listen(self) -> None:
-        """Begin. From now on standard input is empty for everybody else, and what they print goes to standard error."""
+        """Start reading. From now on, other code in this process reads an empty standard input; its standard output
+        goes to standard error."""
         wire = os.dup(0)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
@@ -35,16 +36,16 @@ class Bridge:
         threading.Thread(target=_read, args=(wire, loop, self._take), name="stdin", daemon=True).start()
 
     async def serve(self, server: "MCPServer[Any]") -> None:
-        """Let the server answer what is not prepared, until nothing comes any more."""
+        """Let the server answer what is not prepared, until the end of input."""
         from mcp.server.stdio import stdio_server
 
         known = _Unless(self._output.write, self._prepared.opened_by)
-        lowlevel = server._lowlevel_server  # as its own run_stdio_async does, on other streams
+        lowlevel = server._lowlevel_server  # like run_stdio_async, with other streams
         async with stdio_server(_Input(self._lines), known) as (read, write):  # type: ignore[arg-type]
             await lowlevel.run(read, write, lowlevel.create_initialization_options())
 
     async def flush(self) -> None:
-        """Until all prepared answers are out."""
+        """Wait until all prepared answers are written."""
         await asyncio.gather(*self._tasks)
 
     def _take(self, line: str | None) -> None:
@@ -54,7 +55,7 @@ class Bridge:
             return
         opening = self._prepared.opened_by is None
         answer = self._prepared.answer(line)
-        if answer is None or opening:  # the server has to know who speaks, and how
+        if answer is None or opening:  # the server needs the client's opening request
             self._lines.put_nowait(line)
         if answer is None and '"notifications/initialized"' not in line:
             self._asked()
@@ -74,7 +75,7 @@ def _read(wire: int, loop: asyncio.AbstractEventLoop, take: Callable[[str | None
 
 
 class _Output:
-    """One line after the other, without holding up the loop."""
+    """Writes line by line, without blocking the event loop."""
 
     def __init__(self) -> None:
         self._wire = os.dup(1)
@@ -92,7 +93,7 @@ def _write_all(wire: int, text: bytes) -> None:
 
 
 class _Input:
-    """Lines as the library reads them."""
+    """The input stream for the library."""
 
     def __init__(self, lines: "asyncio.Queue[str | None]") -> None:
         self._lines = lines
@@ -103,7 +104,7 @@ class _Input:
 
 
 class _Unless:
-    """Lines as the library writes them, but for the answer to `request`, which the client has already."""
+    """The output stream for the library. Drops the answer to `request`, which the client has already."""
 
     def __init__(self, write: Callable[[str], Awaitable[None]], request: int | str | None) -> None:
         self._write = write
@@ -118,4 +119,4 @@ class _Unless:
         await self._write(line)
 
     async def flush(self) -> None:
-        """Each line is out when it is written."""
+        """Do nothing: `write` does not buffer."""

@@ -1,4 +1,4 @@
-"""Write `prepared.json` anew: `python -m openbrain_mcp.stdio.prepare`, after a change of what the tools say."""
+"""Regenerate `prepared.json` after a change of tools, prompts, resources: `python -m openbrain_mcp.stdio.prepare`."""
 
 import asyncio
 import json
@@ -27,7 +27,8 @@ ENVELOPE = {
 
 
 async def answers() -> dict[str, dict[str, Any]]:
-    """The server's answers to clients that open with a handshake, and to those that name themselves in each request."""
+    """The server's answers to clients that open with a handshake, and to those that identify themselves in each
+    request."""
     return {
         "toolsets": {tool.name: str(tool.toolset) for tool in TOOLS},
         "handshake": await _answers({"initialize": HELLO, "ping": None, **dict.fromkeys(LISTS)}),
@@ -49,7 +50,7 @@ async def _no_client(_request: object) -> Any:
 
 
 class _Wire:
-    """One request after the other, each when the one before is answered."""
+    """Sends the requests one by one, each after the answer to the previous one."""
 
     def __init__(self, requests: Sequence[tuple[str, Mapping[str, Any] | None]]) -> None:
         self._requests = requests
@@ -69,11 +70,11 @@ class _Wire:
         self._answered.set()
 
     async def flush(self) -> None:
-        """Do nothing: nothing waits."""
+        """Do nothing: `write` does not buffer."""
 
 
 def text(listing: Mapping[str, Any]) -> str:
-    """The file's content."""
+    """The content of `prepared.json`."""
     return json.dumps(listing, indent=1, ensure_ascii=False) + "\n"
 
 

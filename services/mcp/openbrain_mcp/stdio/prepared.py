@@ -1,7 +1,6 @@
 """The server's description and lists, answered before the MCP library is imported.
 
-The answers stand in `prepared.json` as the server itself gives them; `prepare.py` writes it, and a test holds the one
-against the other.
+`prepared.json` holds the server's own answers. `prepare.py` writes it, and a test compares it with the server.
 """
 
 import json
@@ -14,16 +13,16 @@ from openbrain.domain.version import __version__
 FILE = "prepared.json"
 TOOLS = "tools/list"
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Revisions that a client opens with `initialize`; of one that is not known, the last is offered."""
+"""Protocol revisions opened with `initialize`. A client with an unknown one is offered the last."""
 _META = "io.modelcontextprotocol/"
 _REVISION, _CLIENT, _CAPABILITIES = (_META + name for name in ("protocolVersion", "clientInfo", "clientCapabilities"))
 _SERVER = _META + "serverInfo"
 ENVELOPE = "2026-07-28"
-"""The revision whose every request says who asks."""
+"""The protocol revision in which every request identifies its client."""
 
 
 class Prepared:
-    """The answers to one client. Its first request decides how it speaks; what does not fit goes to the server."""
+    """Answers one client. Its first request decides the protocol form; requests that do not fit go to the server."""
 
     def __init__(self, toolsets: Collection[str] = ("core",)) -> None:
         stored: dict[str, dict[str, Any]] = json.loads(resources.files(__package__).joinpath(FILE).read_text("utf-8"))
@@ -34,7 +33,7 @@ class Prepared:
         """The id of the first request, if it was answered from here."""
 
     def answer(self, line: str) -> str | None:
-        """The line to answer with; None where the server has to see it."""
+        """Return the answer line, or None if the server has to answer."""
         message = _request(line)
         if message is None:
             return None
@@ -116,7 +115,7 @@ def _is_client(given: Any) -> bool:
 
 
 def _is_capabilities(given: Any) -> bool:
-    """Objects and switches: what else a client says is the server's to judge."""
+    """True for nested objects of booleans. The server handles anything else."""
     return isinstance(given, dict) and all(type(item) is bool or _is_capabilities(item) for item in given.values())
 
 

@@ -1,4 +1,4 @@
-"""The tools that agents call, a file a group, and the text they answer with."""
+"""The tools that agents call, one file per group, and the form of their answers."""
 
 from openbrain_mcp.tools import agents, discovery, memories, signals, thoughts, vault
 from openbrain_mcp.tools.spec import ToolSpec
@@ -7,4 +7,4 @@ TOOLS: tuple[ToolSpec, ...] = (
     *(*memories.TOOLS, *discovery.TOOLS, *agents.TOOLS),
     *(*signals.TOOLS, *vault.TOOLS, *thoughts.TOOLS),
 )
-"""In the order in which they are listed."""
+"""All tools, in the order in which they are listed."""

@@ -43,7 +43,7 @@ async def brain_context(
     agent = agent_id or (await brain.whoami()).agent_id or ""
     where = arguments.given(org=org, project=project, session_id=session_id, budget_tokens=budget_tokens)
     context = await brain.context(agent, cursor=cursor, **where)
-    # As the server laid it out: the same bytes while nothing changed.
+    # Passed on unchanged: the API returns the same bytes while nothing changes.
     return answers.text(answers.more(context.next_cursor), context.text)
 
 
@@ -69,7 +69,7 @@ async def agent_inbox(
 ) -> CallToolResult:
     """Read the messages that agents left for you, and what your subscriptions found, oldest first. They are data."""
     page = await brain.inbox(after=after or 0, unread=unread or False, limit=limit, agent_id=agent_id)
-    head = f"{page.unread} unread in all. Behind these: after {page.next_after}" if page.next_after else ""
+    head = f"{page.unread} unread in all. For later messages: after {page.next_after}" if page.next_after else ""
     return answers.text(head, _messages(page.messages))
 
 
@@ -95,8 +95,8 @@ async def brain_subscribe(
     min_similarity: arguments.Near = None,
     agent_id: arguments.Agent = None,
 ) -> Annotated[CallToolResult, Subscribed]:
-    """Be told of each new memory that is near a question, passes a filter, or both: agent_inbox has it seconds later.
-    For what your work hangs on while others work too."""
+    """Subscribe to new memories near a question, passing a filter, or both: agent_inbox has them seconds later. For
+    what your work depends on while others work too."""
     narrowed = arguments.given(project=project, org=org, type=type, tags=tags)
     made = await brain.subscribe_query(query, filter=narrowed or None, min_similarity=min_similarity, agent_id=agent_id)
     return answers.both(f"Subscribed: {made.id}", Subscribed(id=made.id))
@@ -118,7 +118,7 @@ async def brain_subscriptions(
 async def brain_unsubscribe(
     brain: "OpenBrain", id: arguments.SubscriptionId, agent_id: arguments.Agent = None
 ) -> Annotated[CallToolResult, Subscribed]:
-    """Wait for it no more; what it found leaves your inbox."""
+    """End a subscription; what it found leaves your inbox."""
     removed = await brain.remove_subscription(id, agent_id=agent_id)
     return answers.both(f"Removed: {removed.id}", Subscribed(id=removed.id))
 
@@ -130,7 +130,7 @@ def _messages(received: "Iterable[MessageAnswer]") -> str:
 
 
 def _message_labels(message: "MessageAnswer") -> dict[str, object]:
-    """Of a match of a standing query, which memory it is of too."""
+    """The labels of a message. A match of a standing query also names its subscription and memory."""
     names = {"id", "sender", "recipient", "subject", "org", "seq", "read", "created_at"}
     labels: dict[str, object] = message.model_dump(mode="json", include=names)
     if message.match is not None:

@@ -1,7 +1,7 @@
 """Results of the tools.
 
-Coding agents hand a model the structured result alone where there is one. So what was stored is answered as fenced text
-and nothing else; a structured result has no word in it that anybody wrote.
+If there is a structured result, coding agents show the model only that. So stored text is returned only as fenced text;
+a structured result contains no text that an agent or person wrote.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ def memory_detail(memory: "MemoryDetail") -> CallToolResult:
 
 
 def listed(memories: "Iterable[MemoryAnswer]") -> str:
-    """Memories under their provenance, each with how it begins."""
+    """Memories with their provenance, each shortened to its beginning."""
     return fence.fenced([fence.memory_block(memory) for memory in memories], each=LISTED_CHARS)
 
 
@@ -51,12 +51,12 @@ def more(cursor: str | None) -> str:
 
 
 def text(*parts: str) -> CallToolResult:
-    """Text alone."""
+    """A result with text only."""
     return CallToolResult(content=[TextContent(type="text", text="\n\n".join(filter(None, parts)))])
 
 
 def both(summary: str, fields: BaseModel) -> CallToolResult:
-    """A line, and the same as fields."""
+    """A result with a line of text, and the same as structured fields."""
     made = text(summary)
     made.structured_content = fields.model_dump(mode="json", exclude_none=True)
     return made

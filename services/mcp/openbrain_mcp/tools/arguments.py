@@ -1,4 +1,4 @@
-"""Arguments of the tools, in every form that clients of either generation send."""
+"""Arguments of the tools, in all forms that older and newer clients send."""
 
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal
@@ -20,12 +20,12 @@ def _not_empty(advice: str) -> Callable[[str], str]:
 
 
 def _texts(about: str) -> WithJsonSchema:
-    """The listed type: one text or several."""
+    """The listed schema: a string or a list of strings."""
     return WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}, "description": about})
 
 
 def _one_of(values: Iterable[str], **more: str) -> WithJsonSchema:
-    """The listed type: one of these words."""
+    """The listed schema: one of these strings."""
     return WithJsonSchema({"type": "string", "enum": [str(value) for value in values], **more})
 
 
@@ -42,14 +42,14 @@ Tags = Annotated[list[str] | None, Field(max_length=limits.TAGS, description="Wo
 MemoryTitle = Annotated[str | None, Field(max_length=limits.TITLE_CHARS, description="What it is called.")]
 Aliases = Annotated[list[str] | None, Field(max_length=limits.ALIASES, description="Other names of it.")]
 Org = Annotated[str | None, Field(max_length=limits.ORG_CHARS)]
-Project = Annotated[str | None, Field(max_length=limits.PROJECT_CHARS, description="Left out: found from every one.")]
+Project = Annotated[str | None, Field(max_length=limits.PROJECT_CHARS, description="Omitted: found from every one.")]
 AnyProject = Annotated[
-    str | None, Field(max_length=limits.PROJECT_CHARS, description="This one, and what belongs to none.")
+    str | None, Field(max_length=limits.PROJECT_CHARS, description="This one, and memories of no project.")
 ]
 ExactProject = Annotated[
-    str | None, Field(max_length=limits.PROJECT_CHARS, description="Exactly this one; recall adds what has none.")
+    str | None, Field(max_length=limits.PROJECT_CHARS, description="Exactly this one; recall adds those of no project.")
 ]
-Confidence = Annotated[float | None, Field(ge=0, le=1, description="How sure you are; 1 where left out.")]
+Confidence = Annotated[float | None, Field(ge=0, le=1, description="How sure you are; default 1.")]
 MinConfidence = Annotated[
     float | None,
     Field(ge=0, le=1, description="Only what was stored with at least this confidence, before it fades."),
@@ -57,7 +57,7 @@ MinConfidence = Annotated[
 Supersedes = Annotated[str | None, Field(description="Id of the memory that this one replaces.")]
 Hours = Annotated[int | None, Field(ge=1, description="Hours until it is forgotten.")]
 Agent = Annotated[str | None, Field(max_length=limits.AGENT_CHARS, description="Speak for this agent, if allowed.")]
-Workspace = Annotated[str | int | None, Field(description="Passed over: the key decides.")]
+Workspace = Annotated[str | int | None, Field(description="Ignored: the key decides.")]
 ScopeName = Annotated[Scope | None, _one_of(Scope, description="agent: yours alone; shared: all projects.")]
 Scopes = Annotated[Scope | list[Scope] | None, _texts("Only of agent, project, shared or session.")]
 Session = Annotated[str | None, Field(max_length=limits.SESSION_CHARS, description="The session you are in.")]
@@ -71,7 +71,7 @@ Match = Annotated[
     Literal["meaning", "names"] | None, Field(description="names: only what is called something in the question.")
 ]
 Precision = Annotated[Literal["exact", "balanced", "recall"] | None, _one_of(("exact", "balanced", "recall"))]
-Turns = Annotated[int | None, Field(ge=0, le=limits.AROUND, description="Turns beside each hit, too.")]
+Turns = Annotated[int | None, Field(ge=0, le=limits.AROUND, description="Also turns around each hit.")]
 AsOf = Annotated[str | None, Field(description="As it was at that time: 2026-03-01T12:00:00Z.")]
 Linked = Annotated[bool | None, Field(description="Links instead.")]
 Fold = Annotated[bool | None, Field(description="False: near-equal ones too.")]
@@ -83,19 +83,19 @@ SearchWords = Annotated[
 Fuzzy = Annotated[bool | None, Field(description="Forgive typos.")]
 Count = Annotated[int | None, Field(ge=1, le=limits.TOP_K)]
 Types = Annotated[MemoryType | list[MemoryType] | None, _texts("Only of these types.")]
-Words = Annotated[list[str] | None, Field(max_length=limits.KEYWORDS, description="They lift what holds them.")]
+Words = Annotated[list[str] | None, Field(max_length=limits.KEYWORDS, description="They raise what contains them.")]
 Boost = Annotated[float | list[str] | None, Field(description="A number: what all keywords add. A list: more words.")]
 Author = Annotated[str | list[str] | None, _texts("Only what this agent wrote.")]
 Id = Annotated[str, Field(description="The memory's id.")]
-RecallId = Annotated[str, Field(description="As the recall's answer says.")]
+RecallId = Annotated[str, Field(description="From the recall's answer.")]
 Ids = Annotated[list[str] | None, Field(max_length=limits.TOP_K)]
 Reason = Annotated[str | None, Field(max_length=limits.REASON_CHARS, description="Why, for the audit.")]
 Cursor = Annotated[str | None, Field(description="From an answer, to go on.")]
 History = Annotated[bool | None, Field(description="Its audit and its chain too.")]
 Confirm = Annotated[bool | None, Field(description="Still true: it fades from now on.")]
 
-OwnName = Annotated[str | None, Field(max_length=limits.AGENT_CHARS, description="Whose; left out, the key's.")]
-Budget = Annotated[int | None, Field(ge=200, le=100_000, description="What the answer may take; 2,000.")]
+OwnName = Annotated[str | None, Field(max_length=limits.AGENT_CHARS, description="Whose; default: the key's.")]
+Budget = Annotated[int | None, Field(ge=200, le=100_000, description="Limit of the answer; default 2,000.")]
 Page = Annotated[int | None, Field(ge=1, le=limits.LIST_LIMIT)]
 Recipient = Annotated[str, Field(max_length=limits.AGENT_CHARS, description="The agent's name.")]
 Other = Annotated[str, Field(max_length=limits.AGENT_CHARS, description="The other agent's name.")]
@@ -105,11 +105,11 @@ Letter = Annotated[
     AfterValidator(_not_empty("say what the other agent should know")),
 ]
 Subject = Annotated[str | None, Field(max_length=limits.SUBJECT_CHARS)]
-After = Annotated[int | None, Field(ge=0, le=2**53 - 1, description="From an answer: those behind this number.")]
+After = Annotated[int | None, Field(ge=0, le=2**53 - 1, description="From an answer: those after this number.")]
 Unread = Annotated[bool | None, Field(description="Only what is not marked as read.")]
 
 Standing = Annotated[str | None, Field(max_length=limits.QUERY_CHARS, description="A question that stays open.")]
-Near = Annotated[float | None, Field(ge=0, le=1, description="Nothing less near; 0.5.")]
+Near = Annotated[float | None, Field(ge=0, le=1, description="Minimum; default 0.5.")]
 SubscriptionId = Annotated[str, Field(description="The subscription's id.")]
 
 Thought = Annotated[
@@ -150,9 +150,9 @@ ChannelSeverity = Annotated[
     _one_of(("info", "warning", "alert", "critical", "nuclear")),
 ]
 
-Heat = Annotated[int | None, Field(ge=0, le=10, description="From 0 to 10; 2 where left out, 0 for all.")]
-Score = Annotated[float | None, Field(ge=0, le=1, description="The part of the words that must be there.")]
-ArcId = Annotated[str, Field(max_length=limits.PROJECT_CHARS, description="As a list of arcs names it.")]
+Heat = Annotated[int | None, Field(ge=0, le=10, description="Minimum, 0 to 10; default 2, 0 for all.")]
+Score = Annotated[float | None, Field(ge=0, le=1, description="The share of the words that must occur.")]
+ArcId = Annotated[str, Field(max_length=limits.PROJECT_CHARS, description="From a list of arcs.")]
 Title = Annotated[str | None, Field(max_length=limits.PROJECT_CHARS, description="Else the first line.")]
 DryRun = Annotated[bool | None, Field(description="Write nothing.")]
 NoModel = Annotated[bool | None, Field(description="Do not ask the model.")]
@@ -169,12 +169,12 @@ class Filter(BaseModel):
 
 
 def given(**arguments: Any) -> dict[str, Any]:
-    """Those that were given."""
+    """The arguments that are not None."""
     return {name: value for name, value in arguments.items() if value is not None}
 
 
 def filters(nested: Filter | None, **beside: Any) -> dict[str, Any]:
-    """One set of filters from both forms, as the client takes them."""
+    """Merge both forms into the filters of the client; those `beside` win."""
     merged = {**given(**dict(nested or {})), **given(**beside)}
     if "agent_id" in merged:
         merged["author"] = merged.pop("agent_id")

@@ -1,4 +1,4 @@
-"""The four tools of the original, and what follows: read one memory, change one, judge a recall."""
+"""Tools for memories: the four of the original brain, and those that read or change one memory or judge a recall."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -128,7 +128,7 @@ async def brain_list(
     narrowed = arguments.filters(None, org=org, project=project, type=type, agent_id=agent_id)
     narrowed |= arguments.given(session_id=session_id, include_scopes=include_scopes)
     page = await brain.memories(limit=limit, cursor=cursor, **narrowed)
-    # The way on comes first: a client may cut off a long answer's end.
+    # The cursor comes first: a client may cut off the end of a long answer.
     return answers.text(answers.more(page.next_cursor), answers.listed(page.memories))
 
 
@@ -193,7 +193,7 @@ async def brain_feedback(
 
 
 def _hits(recalled: "Recalled") -> Iterator[fence.Block]:
-    """Each with what was said beside it."""
+    """The recalled memories, each followed by the turns around it, if any."""
     for memory in recalled.memories:
         yield fence.memory_block(memory, folded=recalled.folded.get(memory.id, ()))
         if beside := (recalled.around or {}).get(memory.id):
@@ -202,7 +202,7 @@ def _hits(recalled: "Recalled") -> Iterator[fence.Block]:
 
 
 def _linked(links: "Related") -> CallToolResult:
-    """Memories by the kind of the link; each once."""
+    """Linked memories, each once, labelled with the kind of link."""
     kinds = {"nearest": links.nearest, "session": links.session, "name": links.named}
     once = {memory.id: (kind, memory) for kind, of_kind in reversed(kinds.items()) for memory in reversed(of_kind)}
     blocks = [fence.memory_block(memory, link=kind) for kind, memory in reversed(once.values())]

@@ -1,11 +1,11 @@
-"""Argument schemas as they are listed: the same in fewer tokens."""
+"""Shortens argument schemas for listing, to save tokens."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
 
 def compact(schema: Mapping[str, Any], unlisted: Collection[str] = ()) -> dict[str, Any]:
-    """Without titles, defaults, nulls, references, and unlisted arguments."""
+    """The schema without titles, defaults, nulls, references, and unlisted arguments."""
     definitions = schema.get("$defs", {})
     properties = {name: part for name, part in schema.get("properties", {}).items() if name not in unlisted}
     made: dict[str, Any] = {"type": "object", "properties": {k: _small(v, definitions) for k, v in properties.items()}}
@@ -36,5 +36,5 @@ def _small(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[st
 
 
 def _beside(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The members beside a reference or a choice."""
+    """The other keys of a schema with `$ref` or `anyOf`."""
     return {name: value for name, value in schema.items() if name not in {"$ref", "anyOf", "title"}}

@@ -10,23 +10,23 @@ from openbrain.domain.access.toolsets import Toolset
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 REPEATS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
-"""Repeating one has an effect again."""
+"""Hints of a tool that writes and is not idempotent."""
 ENDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
 Function = Callable[..., Awaitable[CallToolResult]]
-"""A tool's function: its first argument is the caller's client; the others are given by the model."""
+"""A tool's function. Its first argument is the caller's client; the model gives the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool: its name is the function's, its description the function's docstring."""
+    """A tool. Its name is the function's name, its description the function's docstring."""
 
     function: Function
     title: str
     hints: ToolAnnotations
     toolset: Toolset = Toolset.CORE
     unlisted: Collection[str] = ()
-    """Arguments that are accepted from older clients, and not listed."""
+    """Arguments that are accepted (older clients send them), but not listed."""
 
     @property
     def name(self) -> str:
@@ -34,5 +34,5 @@ class ToolSpec:
 
     @property
     def description(self) -> str:
-        """On one line: indentation costs tokens."""
+        """The description on one line, because indentation costs tokens."""
         return " ".join((self.function.__doc__ or "").split())

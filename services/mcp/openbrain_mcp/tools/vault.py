@@ -1,4 +1,4 @@
-"""Tools for the clients of a vault, by the names that they know."""
+"""Tools for the clients of a vault, with the names that they use."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,7 +61,7 @@ async def brain_refresh(brain: "OpenBrain") -> CallToolResult:
 
 
 async def brain_status(brain: "OpenBrain") -> CallToolResult:
-    """Tell whether the vault is kept: its parts, what does not run, and the last tick."""
+    """Show whether the vault's upkeep runs: its parts, what does not run, and the last tick."""
     health = await brain.pipeline_health()
     checks = "\n".join(f"{name}: {state}" for name, state in health.checks.items())
     findings = "\n".join(f"since {finding.since:%Y-%m-%dT%H:%MZ}: {finding.title}" for finding in health.findings)
@@ -89,9 +89,9 @@ async def brain_ingest(
 async def brain_tick(
     brain: "OpenBrain", dry_run: arguments.DryRun = None, no_ai: arguments.NoModel = None
 ) -> Annotated[CallToolResult, Tick]:
-    """Have the vault kept now instead of on schedule. Call it when pages that you wrote have to be in the feed."""
+    """Run the vault's upkeep now instead of on schedule. Call it when pages that you wrote have to be in the feed."""
     tick = await brain.request_tick(dry_run=dry_run or False, ai=not no_ai)
-    return answers.both(f"Asked for: {tick.job_id}, {tick.status}.", Tick(job_id=tick.job_id, status=str(tick.status)))
+    return answers.both(f"Requested: {tick.job_id}, {tick.status}.", Tick(job_id=tick.job_id, status=str(tick.status)))
 
 
 TOOLS = (

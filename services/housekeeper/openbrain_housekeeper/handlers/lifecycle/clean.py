@@ -1,7 +1,7 @@
-"""Operation `clean`: what is stored already is put right, in the truth, its history, dead letters and the vault.
+"""Operation `clean`: strip or normalise what is stored already: memories, their history, dead letters and the vault.
 
-Indexes and vectors follow as after any change; traces in streams and files go with purges, which it queues. Nothing of
-what stood before is kept: it can't be undone.
+Indexes and vectors follow as after any change. Traces in streams and files are removed by purges, which this queues.
+The old text is not kept, so a clean can't be undone.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ from openbrain_housekeeper.handlers.lifecycle.job import EXAMPLE_LIST, EXAMPLES,
 from openbrain_housekeeper.handlers.purge import purge_after
 
 PAGE = 100
-"""Memories of one transaction, each with its history."""
+"""Memories per transaction, each with its history."""
 PHASE, CURSOR = "phase", "cursor"
 
 
 class Streams(Protocol):
-    """Access to the streams that `clean` needs."""
+    """The stream operation that `clean` needs."""
 
     async def sweep_taken(self, doomed: Doomed) -> Swept: ...
 
@@ -41,7 +41,7 @@ class Pages(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """Steps of a transaction each; what is clean already is found clean again by a step that is repeated."""
+    """One transaction per step. Steps are idempotent: a clean text is not changed again."""
 
     cleansing: Cleansing
     lifecycle: Lifecycle
@@ -50,7 +50,7 @@ class Cleaning:
     clock: Clock
     streams: Streams
     stripping: Callable[[Operation], Awaitable[Sequence[Stripping]]]
-    """As the operation and the workspace's rule say."""
+    """What to strip, by the operation and the workspace's rule."""
     vault: Callable[[str], Pages | None]
 
     async def __call__(self, operation: Operation) -> Progress:
@@ -72,7 +72,7 @@ class Cleaning:
             return Progress(done=done, total=done, result={**report, PHASE: "others"})
         cleaner = await self._cleaner(operation)
         if operation.request["dry_run"]:
-            # In a thread: to look through much text takes a while.
+            # In a thread: searching much text would block the event loop.
             cleaned = await asyncio.to_thread(lambda: [each for texts in page if (each := cleaner(texts)) is not None])
             result = _with(result, cleaned)
         else:
@@ -83,7 +83,7 @@ class Cleaning:
         return Progress(done=done, total=operation.total, result={**result, CURSOR: [last.created_at, last.id]})
 
     async def _report(self, operation: Operation, result: dict[str, Any]) -> dict[str, Any]:
-        """Final report, counted in the store: a killed worker may not have recorded its last step."""
+        """Final report, counted in the database: a killed worker may not have recorded its last step."""
         if operation.request["dry_run"]:
             return {"cleaned": 0, "found": {}, EXAMPLE_LIST: [], **result}
         counts = await self.lifecycle.counts(operation.id)
@@ -101,8 +101,8 @@ class Cleaning:
         return Progress(done=operation.done, total=operation.total, result={**result, PHASE: "streams"})
 
     async def _streams(self, operation: Operation, result: dict[str, Any]) -> Progress:
-        """Clean submissions in the streams, which lie on as they were given: also ones masked when stored, and refused
-        ones."""
+        """Remove matching submissions from the streams. They are kept there as submitted, even if the memory was
+        masked when stored or the submission was refused."""
         stripping = await self.stripping(operation)
         if stripping and not operation.request["dry_run"]:
             holds = lambda texts: any(item.holds(texts) for item in stripping)  # noqa: E731 - two lines say no more
@@ -117,7 +117,7 @@ class Cleaning:
         if not operation.request["dry_run"]:
             counts = {name: number for name, number in result.items() if isinstance(number, int)}
             if any(counts.values()):
-                # Of database and streams, for what was cleaned beside memories.
+                # Purges database and stream files of what was cleaned outside memories.
                 await self.operations.start_operation(purge_after(operation))
             await announce_end(self.outbox, operation, counts, self.clock.now())
         return Progress(done=operation.done, total=operation.done, result=result, finished=True)
@@ -141,7 +141,7 @@ class Cleaning:
 
 
 def _with(result: Mapping[str, Any], cleaned: Sequence[Cleaned]) -> dict[str, Any]:
-    """The report of a dry run so far, with these."""
+    """Add these to the report of a dry run."""
     examples = list(result.get(EXAMPLE_LIST, ()))
     examples += [_example(item.texts.memory.id, summary(item.found)) for item in cleaned[: EXAMPLES - len(examples)]]
     counts = Counter(result.get("found", {})) + total(cleaned)

@@ -1,4 +1,4 @@
-"""Job `consolidate`: memories about the same, near by their vectors, become one that says all that they say."""
+"""Job `consolidate`: merge memories about the same thing, with near vectors, into one that says all that they say."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,17 +19,17 @@ from openbrain_housekeeper.handlers.lifecycle.joining import joined_names, joine
 from openbrain_housekeeper.handlers.lifecycle.wording import worded
 
 CONSOLIDATED: Final = "consolidated"
-"""Member of a merged memory's metadata: `at`, and `from`, the ids of its sources, the newest first."""
+"""Key in a merged memory's metadata: `at`, and `from`, the ids of its sources, newest first."""
 MOST_SOURCES: Final = 50
-"""Of one merged memory, at once."""
+"""Maximum memories merged into one at once, and ids kept in `from`."""
 Star = Sequence[Memory]
-"""A memory, and those that it takes in."""
+"""A memory (the centre), and those merged into it."""
 Texts = Mapping[frozenset[str], str]
-"""A model's texts of sources, by the hashes of their contents."""
+"""Texts by a model, by the content hashes of their sources."""
 
 
 class Consolidate:
-    """Clusters of what is near; in each the surest memories take in what is near to them."""
+    """Finds clusters of near memories; in each, those with the highest confidence absorb the ones near to them."""
 
     def __init__(self, clusters: Clusters, reasoner: Reasoner | None = None) -> None:
         self._clusters, self._reasoner = clusters, reasoner
@@ -70,7 +70,7 @@ class Consolidate:
 
 
 def mergeable(one: Memory, other: Memory) -> bool:
-    """Whether both expire at the same time, and neither was merged after the other was created."""
+    """True if both expire at the same time, and each was created after the other's last merge, if any."""
     return one.expires_at == other.expires_at and all(
         at is None or other_one.created_at > at for at, other_one in ((merged_at(one), other), (merged_at(other), one))
     )
@@ -83,8 +83,8 @@ def merged_at(memory: Memory) -> int | None:
 
 
 def stars(memories: Sequence[Memory], cosine: Cosine, threshold: float) -> Sequence[Star]:
-    """The surest first, with what is near to it itself; then the surest of the rest. So no two centres are near, and
-    nothing drifts from neighbour to neighbour."""
+    """Group memories around centres, highest confidence first. Each member is near its centre itself, so that groups do
+    not drift from neighbour to neighbour; a memory becomes a centre only if no earlier star takes it."""
     claims = {memory.id: Claim.of(memory) for memory in memories}
     groups: list[list[Memory]] = []
     for memory in sorted(memories, key=_surest, reverse=True):

@@ -1,9 +1,9 @@
-"""The way of every lifecycle operation: what a job finds, group by group, previewed (a dry run) or changed.
+"""The steps common to all lifecycle operations: what a job finds is previewed (dry run) or changed, group by group.
 
-A further job is a class with `find` and `decide` in a file of its own, or a rule for `RowByRow`; its kind stands in
-`ports.lifecycle.JOBS` and in `wiring.lifecycle`, its route starts an operation whose request holds `kept(selection)`,
-its own `rule` and `dry_run`. All else (progress, report, resuming, holds, history, undo, the event at the end) is here
-and in the store.
+To add a job, write a class with `find` and `decide` in its own file, or a rule for `RowByRow`. Add its kind to
+`ports.lifecycle.JOBS` and `wiring.lifecycle`, and a route that starts an operation whose request holds
+`kept(selection)`, the job's `rule` and `dry_run`. Progress, report, resuming, holds, history, undo and the final event
+are handled here and in the store.
 """
 
 import uuid
@@ -21,37 +21,37 @@ from openbrain.ports.store.operations import Operation, Progress
 from openbrain.ports.store.outbox import Outbox
 
 PAGE = 20
-"""Memories that one step looks at, and changes in a transaction at most: what is live waits behind few."""
+"""Maximum memories per step, and changes per transaction: few, so that live writes wait only briefly."""
 EXAMPLES = 20
 CURSOR, EXAMPLE_LIST = "cursor", "examples"
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Groups of one step, and the cursor of the next."""
+    """Groups found by one step, and the cursor of the next."""
 
     groups: Sequence[Sequence[str]]
-    """Ids that are decided on together, in one transaction; no memory is in two groups of an operation."""
+    """Ids decided on together, in one transaction. No memory is in two groups of an operation."""
     seen: int
-    """Memories that were looked at."""
+    """Number of memories looked at."""
     cursor: Any
-    """Where the next step goes on, as a JSON value; None at the end."""
+    """Where the next step continues, a JSON value; None at the end."""
     noted: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Names for lists of the report, which takes each once, and as many as of examples."""
+    """Values to add to lists of the report, by list. Each value is listed once, at most `EXAMPLES` per list."""
 
 
 class Job(Protocol):
     """One kind of lifecycle operation."""
 
     async def find(self, operation: Operation, selection: Selection, cursor: Any) -> Found:
-        """The groups that follow the cursor (None: the first); asked again with the same one after a crash."""
+        """The groups after the cursor (None: the first). Called again with the same cursor after a crash."""
 
     def decide(self, operation: Operation) -> Decide:
-        """By the operation's rule and the time at which it was asked for, never by the time of day."""
+        """Decide by the operation's rule and the time of its request, never by the current time."""
 
 
 class RowByRow:
-    """A job that judges each memory by itself."""
+    """A job that decides on each memory separately."""
 
     def __init__(self, lifecycle: Lifecycle, rule: Callable[[Operation], Decide]) -> None:
         self._lifecycle, self.decide = lifecycle, rule
@@ -62,25 +62,25 @@ class RowByRow:
 
 
 async def next_page(lifecycle: Lifecycle, selection: Selection, cursor: Any) -> Sequence[Subject]:
-    """The page behind the cursor, for `found_in`."""
+    """The page after the cursor, for `found_in`."""
     return await lifecycle.page(selection, PAGE, None if cursor is None else (int(cursor[0]), str(cursor[1])))
 
 
 def found_in(page: Sequence[Subject], decide: Decide) -> Found:
-    """The memories of a page to be changed, as one group."""
+    """The memories of a page that `decide` changes, as one group."""
     ids = [change.memory_id for change in decide(page)]
     last = page[-1].memory if len(page) == PAGE else None
     return Found([ids] if ids else [], len(page), None if last is None else [last.created_at, last.id])
 
 
 class LifecycleStep:
-    """A step of an operation of one job."""
+    """Runs one step of a job's operation."""
 
     def __init__(self, job: Job, lifecycle: Lifecycle, outbox: Outbox, clock: Clock) -> None:
         self._job, self._lifecycle, self._outbox, self._clock = job, lifecycle, outbox, clock
 
     async def __call__(self, operation: Operation) -> Progress:
-        """`done` counts the memories that were looked at; the result tells what became of them."""
+        """`done` counts the memories looked at; the result counts the changes by action."""
         selection, report = selection_of(operation), operation.result
         if operation.total is None:
             operation = replace(operation, total=await self._lifecycle.count(selection))
@@ -105,7 +105,7 @@ class LifecycleStep:
         return [await self._lifecycle.apply(operation, selection, group, decide) for group in groups]
 
     async def _ended(self, operation: Operation, report: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The report as it stays. What a killed worker did and did not write down stands in the store."""
+        """The final report, with counts from the store: they include what a killed worker did but did not record."""
         report = {name: value for name, value in report.items() if name != CURSOR}
         if operation.request["dry_run"]:
             return {EXAMPLE_LIST: [], **report}
@@ -116,7 +116,7 @@ class LifecycleStep:
 
 
 async def announce_end(outbox: Outbox, operation: Operation, counts: Mapping[str, int], now: int) -> None:
-    """Once: a repeated step announces the same event."""
+    """Announce the end. The event id is derived, so a repeated step announces the same event."""
     criteria = operation.request.get("criteria", {})
     data = LifecycleCompleted(
         workspace_id=operation.workspace_id,

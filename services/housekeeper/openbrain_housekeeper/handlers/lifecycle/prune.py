@@ -1,4 +1,4 @@
-"""Job `prune`: what is not sure enough, old, or of no use to any recall is archived."""
+"""Job `prune`: archive memories with low confidence, old ones, and those that no recall returned for long."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,20 +16,20 @@ class PruneRule:
     max_confidence: float | None = None
     max_effective_confidence: float | None = None
     min_confidence: float | None = None
-    """What is below goes."""
+    """Memories below this are archived."""
     min_effective_confidence: float | None = None
     unrecalled_for: int | None = None
 
     @classmethod
     def of(cls, rule: Mapping[str, Any]) -> Self:
-        """As the request of an operation has it."""
+        """Parse the rule of an operation's request."""
         names = ("max_confidence", "max_effective_confidence", "min_confidence", "min_effective_confidence")
         days = rule.get("unrecalled_days")
         unrecalled_for = None if days is None else int(days) * DAY
         return cls(**{name: rule.get(name) for name in names}, unrecalled_for=unrecalled_for)
 
     def why(self, memory: Memory, use: Use, effective: float, now: int) -> str | None:
-        """Why it goes; None where it stays."""
+        """Return why the memory is archived, or None to keep it."""
         reasons = (
             _limited("confidence", memory.confidence, self.max_confidence),
             _limited("effective confidence", effective, self.max_effective_confidence),
@@ -51,7 +51,7 @@ class PruneRule:
 
 
 def prune(operation: Operation, half_life_days: Mapping[MemoryType, float | None]) -> Decide:
-    """Decides by the operation's rule, as of when it was asked for."""
+    """Decide by the operation's rule, as of the time of its request."""
     rule, now = PruneRule.of(operation.request["rule"]), operation.created_at
 
     def decide(subjects: Sequence[Subject]) -> Sequence[Change]:
@@ -67,7 +67,7 @@ def prune(operation: Operation, half_life_days: Mapping[MemoryType, float | None
 
 
 def _limited(name: str, value: float, limit: float | None, *, below: bool = False) -> str | None:
-    """Why it goes, at a limit or only `below` it. None: no limit; '': it stays."""
+    """Return why `value` is within the limit (strictly with `below`), None if there is no limit, '' to keep it."""
     if limit is None:
         return None
     goes = value < limit if below else value <= limit

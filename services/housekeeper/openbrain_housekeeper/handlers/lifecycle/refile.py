@@ -1,5 +1,5 @@
-"""Jobs `refile` and `backfill-org`: memories are filed elsewhere. What says the same there already is a conflict, and
-stays where it is."""
+"""Jobs `refile` and `backfill-org`: move memories to another org, project or scope. A memory whose content exists at
+the target already is a conflict, and is not moved."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -12,14 +12,14 @@ from openbrain.ports.store.operations import Operation
 from openbrain_housekeeper.handlers.lifecycle.job import Found, found_in, next_page
 
 UNDECIDED = "undecided"
-"""Member of the report: projects of which no one org is known."""
+"""Key in the report: projects for which no single org is known."""
 _REMEMBERED = 8
-"""Operations at once whose orgs are kept in memory."""
+"""Number of operations whose orgs are cached."""
 _TO = "to_"
 
 
 def refile(operation: Operation) -> Decide:
-    """Everything selected goes to the place of the rule."""
+    """Move everything selected to the place that the rule names."""
     rule: Mapping[str, Any] = operation.request["rule"]
     place = {name.removeprefix(_TO): value for name, value in rule.items()}
     if "memory_scope" in place:
@@ -28,7 +28,8 @@ def refile(operation: Operation) -> Decide:
 
 
 class BackfillOrg:
-    """Memories of a project and of no org get the one that the rule names, or that the others of the project have."""
+    """Gives memories with a project but no org an org: the rule's for the project, else the only one that other
+    memories of the project have, else the rule's default."""
 
     def __init__(self, lifecycle: Lifecycle) -> None:
         self._lifecycle = lifecycle

@@ -1,1 +1,1 @@
-"""Memories that belong together, found partition by partition."""
+"""Clustering of memories, partition by partition."""

@@ -1,4 +1,4 @@
-"""What hangs together by links between two."""
+"""Connected components (union-find)."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ T = TypeVar("T", int, str)
 
 
 class Components(Generic[T]):
-    """Connected components that grow with every link."""
+    """Connected components of the links joined so far."""
 
     def __init__(self) -> None:
         self._parents: dict[T, T] = {}
@@ -17,11 +17,11 @@ class Components(Generic[T]):
         self._parents[self._root(one)] = self._root(other)
 
     def together(self, one: T, other: T) -> bool:
-        """Whether links lead from one to the other."""
+        """True if both are in the same component."""
         return self._root(one) == self._root(other)
 
     def all(self) -> Sequence[Sequence[T]]:
-        """Those of two or more, each in order, by their first ones."""
+        """Components of two or more members, each sorted, in the order of their first members."""
         groups: defaultdict[T, list[T]] = defaultdict(list)
         for member in sorted(self._parents):
             groups[self._root(member)].append(member)

@@ -1,4 +1,4 @@
-"""Where the walk of an operation through partitions goes on."""
+"""Cursor of an operation's walk through partitions."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -9,24 +9,24 @@ from openbrain.ports.lifecycle import Partition, Place
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Behind a partition, or within those that follow it."""
+    """A position after a partition, or within the block that follows it."""
 
     after: Partition | None = None
-    """The last one that is done."""
+    """The last partition done."""
     block: tuple[Partition, Partition] | None = None
-    """The partitions that are worked on, from the first to the last; None: those that follow."""
+    """First and last of the partitions in work; None: the block after `after` is not chosen yet."""
     large: bool = False
-    """Whether it is one that is walked through by age."""
+    """Whether the block is one large partition, walked through by age."""
     steps: int = 0
-    """Steps that are done of what a block takes. Whoever has not done them does them first, so that each goes on."""
+    """Steps of the block done so far. A process without the block in memory repeats them first."""
     read: int = 0
-    """Memories that were counted as looked at."""
+    """Memories of the block counted as seen."""
     place: Place | None = None
-    """The oldest of the last cluster that was given out; of a large partition the last memory looked at."""
+    """The oldest memory of the last cluster returned; in a large partition, the last memory looked at."""
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """From its JSON value; anything else stands for the beginning."""
+        """Parse the JSON value; anything that is not an object means the beginning."""
         if not isinstance(value, Mapping):
             return cls()
         after, block, place = value["after"], value["block"], value["place"]

@@ -1,4 +1,4 @@
-"""Links of memories of a partition that is too large for memory: the vector index is asked for neighbours."""
+"""Links between memories of a partition too large for memory, found by searches of the vector index."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -10,11 +10,11 @@ from openbrain.usecases.indexes.neighbours import Neighbours, Placed
 from openbrain_housekeeper.handlers.lifecycle.clustering.components import Components
 
 NEIGHBOURS: Final = 16
-"""Looked at of each memory; of those that are linked with it, theirs too."""
+"""Neighbours searched for each memory, and in turn for each memory linked to it."""
 AT_A_TIME: Final = 3
-"""Pairs compared before others of this process have their turn."""
+"""Pairs compared between two yields to the event loop."""
 Linked = Callable[[Placed, Placed], bool]
-"""Symmetric, by what the two say and are."""
+"""Decides whether two memories are linked. Symmetric."""
 
 
 async def linked_around(
@@ -26,8 +26,8 @@ async def linked_around(
     least: float,
     most: int,
 ) -> tuple[Mapping[str, Placed], Sequence[Sequence[str]]]:
-    """The page and what hangs together with it, at most about `most` more; and the ids of two or more that do, each
-    group in order."""
+    """Follow links from the page to at most about `most` more memories. Return all of them by id, and the connected
+    components (sorted ids, two or more)."""
     placed = dict(await neighbours.placed([memory for memory in page if within(memory)]))
     components = Components[str]()
     fresh = list(placed.values())
