@@ -46,6 +46,7 @@ Project = Annotated[str | None, Field(max_length=limits.PROJECT_CHARS, descripti
 AnyProject = Annotated[
     str | None, Field(max_length=limits.PROJECT_CHARS, description="This one, and memories of no project.")
 ]
+OnlyProject = Annotated[str | None, Field(max_length=limits.PROJECT_CHARS, description="Only of this one.")]
 ExactProject = Annotated[
     str | None, Field(max_length=limits.PROJECT_CHARS, description="Exactly this one; recall adds those of no project.")
 ]

@@ -32,7 +32,7 @@ async def brain_signals(
     state: arguments.SignalStates = None,
     min_severity: arguments.MinSeverity = None,
     org: arguments.Org = None,
-    project: arguments.Project = None,
+    project: arguments.OnlyProject = None,
     limit: arguments.Count = None,
     cursor: arguments.Cursor = None,
 ) -> CallToolResult:
