@@ -60,7 +60,7 @@ class Floor:
             self.redis.xgroup_create(stream.name, group, "0", mkstream=True)
 
     def events(self, stream: str, group: str, count: int) -> tuple[list[bytes], list[Any]]:
-        """Read and parse the next submissions."""
+        """Read and parse the next entries."""
         reply: Any = self.redis.xreadgroup(group, "x", {stream: ">"}, count=count)
         entries = reply[0][1]
         return [entry for entry, _ in entries], [orjson.loads(fields[FIELD.encode()]) for _, fields in entries]

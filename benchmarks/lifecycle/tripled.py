@@ -139,7 +139,7 @@ def _project(conversation: Conversation, side: str) -> str:
 
 
 def _stored(client: httpx.Client, conversation: Conversation, side: str, wordings: Sequence[Reword]) -> dict[str, Turn]:
-    """By the ids of the memories."""
+    """Store the conversation in these wordings; return the turns by memory id."""
     turns: dict[str, Turn] = {}
     for wording in wordings:
         said = tuple(replace(turn, text=wording(turn.text)) for turn in conversation.turns)
