@@ -1,6 +1,6 @@
-"""The time of a nuclear signal from its XADD until a thousand subscribers know that they must stop: through Redis, compared
-with the same number of bare stream readers, and through server-sent events, compared with a minimal server that writes
-the same events to the same subscribers.
+"""The time of a nuclear signal from its XADD until a thousand subscribers know that they must stop: through Redis,
+compared with the same number of bare stream readers, and through server-sent events, compared with a minimal server
+that writes the same events to the same subscribers.
 
 The system is `openbrain up`, one process; the subscribers share some other processes. The sides alternate.
 """
@@ -132,7 +132,7 @@ def _fleet(side: str, url: str, key: str, socket: str, count: int, processes: in
 
 @contextmanager
 def _program(name: str, task: Mapping[str, object]) -> Iterator["subprocess.Popen[str]"]:
-    """Run the system until the block ends."""
+    """Run a program of the benchmarks until the block ends."""
     command = [sys.executable, "-m", f"benchmarks.{name}", json.dumps(task)]
     program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:

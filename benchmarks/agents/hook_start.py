@@ -1,7 +1,7 @@
 """`openbrain hook` from start to exit: the time that a coding agent waits at every event.
 
-CPU time of the process, and of an interpreter that does nothing. The brain is unreachable and the transcript contains no
-marker, so that no network time is included.
+CPU time of the process, and of an interpreter that does nothing. The brain is unreachable and the transcript contains
+no marker, so that no network time is included.
 """
 
 import argparse

@@ -1,5 +1,5 @@
-"""Two hundred agents at once, each with its own key: the tools at /mcp compared with the same calls through REST, on one
-process of `openbrain up`. Both sides alternate, and no question is asked twice."""
+"""Two hundred agents at once, each with its own key: the tools at /mcp compared with the same calls through REST, on
+one process of `openbrain up`. Both sides alternate, and no question is asked twice."""
 
 import argparse
 import json

@@ -1,7 +1,7 @@
 """`openbrain mcp` from its start to the answer of `tools/list`: the time that an agent waits at every start.
 
-CPU time of the process, and of one that only imports the MCP library. Measured with a running brain, and without one: then
-it is started in the same process, after the tools were listed.
+CPU time of the process, and of one that only imports the MCP library. Measured with a running brain, and without one:
+then it is started in the same process, after the tools were listed.
 """
 
 import argparse

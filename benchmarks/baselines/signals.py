@@ -1,8 +1,8 @@
 """The bare side of the benchmark `signals`: an asyncio server that keeps streams of server-sent events open and writes
 each event to all of them, with one call per stream.
 
-Reads its task from the command line (socket and stream of Redis, the answers for subscribers) and prints its port. Writes
-the field `frame` of each stream entry to all subscribers. Ends when its input is closed.
+Reads its task from the command line (socket and stream of Redis, the answers for subscribers) and prints its port.
+Writes the field `frame` of each stream entry to all subscribers. Ends when its input is closed.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Comparison of every index with the store, without differences: its CPU time and memory in this process.
 
-Rows and entries are written directly. Embedded: SQLite with tantivy and qdrant-edge. Servers: MariaDB with Elasticsearch
-text and kNN.
+Rows and entries are written directly. Embedded: SQLite with tantivy and qdrant-edge. Servers: MariaDB with
+Elasticsearch text and kNN.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Rebuild of both indexes from known vectors. One process runs every service, as `openbrain up` does.
 
 Embedded: memories per CPU second of the process, and the time of the engines for the same documents
-(`baselines/reindex.py`), which is the unavoidable part. On MariaDB, Redis and Elasticsearch: elapsed time compared with the
-client's own bulk helper with the same bodies; both sides alternate.
+(`baselines/reindex.py`), which is the unavoidable part. On MariaDB, Redis and Elasticsearch: elapsed time compared with
+the client's own bulk helper with the same bodies; both sides alternate.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Recall during lifecycle jobs: how much slower it is than alone, in the same run, and how much memory the jobs use.
 
-All services in one process, over synthetic memories (`benchmarks.synthetic`). Questions are asked one after the other with
-a pause, first alone, then while a job runs, then alone again.
+All services in one process, over synthetic memories (`benchmarks.synthetic`). Questions are asked one after the other
+with a pause, first alone, then while a job runs, then alone again.
 """
 
 import argparse
@@ -51,7 +51,9 @@ DRY: Mapping[str, Mapping[str, Any]] = {
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Sizes, jobs and parts."""
     parser.add_argument("--lifecycle-count", type=int, default=100_000)
-    parser.add_argument("--lifecycle-folder", type=Path, help="folder for the store, filled as far as needed and reused")
+    parser.add_argument(
+        "--lifecycle-folder", type=Path, help="folder for the store, filled as far as needed and reused"
+    )
     parser.add_argument("--lifecycle-servers", action="store_true", help="MariaDB, Elasticsearch and Redis")
     parser.add_argument("--lifecycle-jobs", default=",".join(DRY), help="jobs to run as dry runs, separated by commas")
     parser.add_argument("--lifecycle-real", default="acme", help="then prune this org and undo it; '': skip")

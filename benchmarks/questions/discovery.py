@@ -36,7 +36,9 @@ ROUTES: dict[str, tuple[str, dict[str, str]]] = {
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Sizes and repeats."""
     parser.add_argument("--discovery-count", type=int, default=100_000)
-    parser.add_argument("--discovery-folder", help="folder for the filled store, reused by later runs; may be that of --recall-folder")
+    parser.add_argument(
+        "--discovery-folder", help="folder for the filled store, reused by later runs; may be that of --recall-folder"
+    )
     parser.add_argument("--discovery-requests", type=int, default=200)
     parser.add_argument("--discovery-repeats", type=int, default=5)
 

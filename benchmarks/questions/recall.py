@@ -1,7 +1,7 @@
 """Recall through HTTP over 100,000 memories, compared with the sum of its unavoidable parts.
 
-The parts: embed the query, search the vector engine and the text engine, compare the token states of 180 candidates, and
-read 20 rows, all with the raw engines and one after the other.
+The parts: embed the query, search the vector engine and the text engine, compare the token states of 180 candidates,
+and read 20 rows, all with the raw engines and one after the other.
 """
 
 import argparse

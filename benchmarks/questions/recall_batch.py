@@ -1,7 +1,7 @@
 """`recall:batch` of 50 questions compared with the same number of single recalls through HTTP, over 10,000 memories.
 
-Both sides alternate; no question is asked twice, so that each is embedded. CPU time is that of the server's process, minus
-that of its services while idle.
+Both sides alternate; no question is asked twice, so that each is embedded. CPU time is that of the server's process,
+minus that of its services while idle.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Which memories an answer folds into one, and how a recall within a project ranks memories without a project.
 
-`echo_pairs.json`: pairs with the same meaning, and pairs that differ in a number, a date, a name, a negation, an order or a
-limit. `project_cases.json`: a question, a note of the project and one without a project. The project's note is right if
-both answer the question; the other one is right if the project's note only shares words with it.
+`echo_pairs.json`: pairs with the same meaning, and pairs that differ in a number, a date, a name, a negation, an order
+or a limit. `project_cases.json`: a question, a note of the project and one without a project. The project's note is
+right if both answer the question; the other one is right if the project's note only shares words with it.
 """
 
 import argparse
@@ -61,7 +61,8 @@ def _folded(client: httpx.Client, pairs: Sequence[Sequence[str]], kind: str) -> 
 
 
 def _projects(client: httpx.Client) -> Iterator[Row]:
-    """Lead of the right note over the other without a margin; then the share of right notes that rank first, by margin."""
+    """Lead of the right note over the other without a margin; then the share of right notes that rank first, by
+    margin."""
     gaps = {kind: list(_gaps(client, cases, kind)) for kind, cases in _read("project_cases.json").items()}
     for margin in MARGINS:
         yield Row(f"right one first with a margin of {margin:g}", "", (_right(gaps, margin),))

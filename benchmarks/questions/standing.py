@@ -1,8 +1,8 @@
 """Ten thousand standing queries of a workspace, and a thousand memories a minute: the time from the request that stores
 a memory until it is in the inbox of a waiting agent, and the CPU time of matching compared with embedding.
 
-The system is `openbrain up` with its embedded model. A filter matches every memory, and its agent polls its inbox all the
-time. Each memory is matched against all queries; one in ten contains the words of one.
+The system is `openbrain up` with its embedded model. A filter matches every memory, and its agent polls its inbox all
+the time. Each memory is matched against all queries; one in ten contains the words of one.
 """
 
 import argparse

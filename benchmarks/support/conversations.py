@@ -1,7 +1,7 @@
 """Conversations with questions whose evidence is known, read from the files of public data sets (paths are arguments).
 
-LoCoMo: list of {sample_id, conversation{session_N, session_N_date_time}, qa}. BEAM: one folder per chat with chat.json and
-probing_questions.json; a batch counts as a session.
+LoCoMo: list of {sample_id, conversation{session_N, session_N_date_time}, qa}. BEAM: one folder per chat with chat.json
+and probing_questions.json; a batch counts as a session.
 """
 
 import json

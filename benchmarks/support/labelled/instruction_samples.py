@@ -1,7 +1,7 @@
 """A labelled set of memories: 60 that try to instruct the model that reads them, 60 that only look like it.
 
-In `instruction_samples.txt` each line is a memory, with + or - before it. Every second one of each kind was held out: the
-rules were written on the other half only.
+In `instruction_samples.txt` each line is a memory, with + or - before it. Every second one of each kind was held out:
+the rules were written on the other half only.
 """
 
 from collections.abc import Sequence

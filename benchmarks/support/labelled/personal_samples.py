@@ -1,8 +1,8 @@
 """A labelled set of texts for the detection of personal data: 300 with personal data, 300 with similar values.
 
-Every value comes from documentation: reserved domains, networks and telephone numbers, test card numbers, the examples of
-the IBAN registry and of the offices that issue numbers. The halves use different sentences and code; the first was used to
-choose detectors, the second was fixed at the same time and not looked at before.
+Every value comes from documentation: reserved domains, networks and telephone numbers, test card numbers, the examples
+of the IBAN registry and of the offices that issue numbers. The halves use different sentences and code; the first was
+used to choose detectors, the second was fixed at the same time and not looked at before.
 """
 
 import random

@@ -1,8 +1,8 @@
 """A labelled set of texts for the detection of secrets: 300 with a secret, 300 with a similar value.
 
-Each is a memory as an agent would write it, in prose or code, around a generated value: no value is in use anywhere, and
-none is in this file. The set is the same every time. `HALVES` splits it: the first half was fixed before a detector was
-chosen, and a test checks the digest of each half.
+Each is a memory as an agent would write it, in prose or code, around a generated value: no value is in use anywhere,
+and none is in this file. The set is the same every time. `HALVES` splits it: the first half was fixed before a detector
+was chosen, and a test checks the digest of each half.
 """
 
 import base64
