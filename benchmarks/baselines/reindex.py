@@ -1,6 +1,6 @@
-"""Time of the indexes themselves: the same documents put into new ones by the engines' own clients, in plain loops.
+"""Time of the indexes themselves: the engines' own clients write the same documents into new ones, in plain loops.
 
-No stream, no fence, no comparison: what is left is what a reindex can't do without.
+No stream, no fence, no comparison: only the work that no reindex can avoid.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from openbrain_indexer.handlers.text import text_entry
 from openbrain_indexer.handlers.vectors import vector_entries
 
 BATCH = 512
-"""Entries that a service takes at once."""
+"""Entries that a service handles at once."""
 
 
 async def entries(container: Container, generation: Generation) -> AsyncIterator[list[Any]]:
@@ -51,7 +51,7 @@ async def _points(container: Container, generation: Generation, rows: Sequence[M
 
 
 async def engine_seconds(container: Container, generation: Generation) -> float:
-    """Of this process's CPU: rows read by the bare driver, and all put into a new index by the bare engine."""
+    """CPU seconds of this process: the bare driver reads rows, and the bare engine writes all into a new index."""
     seconds = 0.0
     read = _reader(container.settings.data_dir / FILE, generation)
     with tempfile.TemporaryDirectory(prefix="openbrain-bench-") as folder:
@@ -108,7 +108,7 @@ def _vectors(folder: Path, generation: Generation) -> Callable[[Sequence[Any]], 
 
 
 async def bulk_seconds(container: Container, generation: Generation, url: str) -> float:
-    """By the clock: the client's own bulk helper sends the same bodies to a new index with the same mapping."""
+    """Elapsed seconds: the client's bulk helper sends the same bodies to a new index with the same mapping."""
     name = f"{generation.name}-bare"
     if generation.kind is IndexKind.TEXT:
         await container.text.prepare(name)

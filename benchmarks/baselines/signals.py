@@ -1,8 +1,8 @@
-"""The bare side of the benchmark `signals`: an asyncio server that holds streams of server-sent events open and writes
-what it is given to all of them, with one call for each and nothing beside.
+"""The bare side of the benchmark `signals`: an asyncio server that keeps streams of server-sent events open and writes
+each event to all of them, with one call per stream.
 
-Reads its task from the command line (socket and stream of Redis, the answers that subscribers ask for), prints its
-port; writes the field `frame` of each entry of the stream to everyone who listens. Ends when its input does.
+Reads its task from the command line (socket and stream of Redis, the answers for subscribers) and prints its port.
+Writes the field `frame` of each stream entry to all subscribers. Ends when its input is closed.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _JSON = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %
 
 
 class Connection(asyncio.Protocol):
-    """Speaks as much HTTP as the subscribers do."""
+    """Implements the part of HTTP that the subscribers use."""
 
     def __init__(self, task: dict[str, Any], listening: set[asyncio.Transport]) -> None:
         self._task, self._listening = task, listening
@@ -28,15 +28,15 @@ class Connection(asyncio.Protocol):
         self._transport: Any = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody is there."""
+        """Keep the transport."""
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the base class's name
-        """He is gone."""
+        """Remove the subscriber."""
         self._listening.discard(self._transport)
 
     def data_received(self, data: bytes) -> None:
-        """Questions one after the other; a body is an empty object."""
+        """Answer requests in order; a body is always an empty object."""
         self._given += data
         while (end := self._given.find(b"\r\n\r\n")) >= 0:
             head = self._given[:end].lower()
@@ -57,7 +57,7 @@ class Connection(asyncio.Protocol):
 
 
 def chunk(body: bytes) -> bytes:
-    """As chunked answers are written."""
+    """The body as one chunk of a chunked answer."""
     return b"%x\r\n%s\r\n" % (len(body), body)
 
 
@@ -67,7 +67,7 @@ def _packed(body: str) -> bytes:
 
 
 async def main(task: dict[str, Any]) -> None:
-    """Until the input ends."""
+    """Run until the input is closed."""
     listening: set[asyncio.Transport] = set()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(task, listening), "127.0.0.1", 0, backlog=2048)

@@ -1,4 +1,4 @@
-"""The pipeline with MiniLM against the bare embedder on the same texts and the same core."""
+"""The pipeline with MiniLM compared with the bare embedder, on the same texts and the same core."""
 
 import argparse
 import asyncio
@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Both sides in turn."""
+    """Measure both sides alternately."""
     count = options.embedding_count
     bodies = submissions(count)
     whole, bare = [], []
@@ -55,7 +55,7 @@ def _ratios(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, ...]
 
 
 def _bare(count: int) -> Mapping[str, float]:
-    """Seconds, and those of CPU, that the embedder alone takes in a process on the same core as the pipeline's."""
+    """Elapsed and CPU seconds of the embedder alone, in a process on the pipeline's core."""
     core = str(max(os.sched_getaffinity(0)))
     command = ["taskset", "-c", core, sys.executable, "-m", "benchmarks.indexes.embedding", str(count)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

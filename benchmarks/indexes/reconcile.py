@@ -1,6 +1,6 @@
-"""Holding every index against the store, nothing differing: what it costs this process, and how much memory.
+"""Comparison of every index with the store, without differences: its CPU time and memory in this process.
 
-Rows and entries are put there directly. Embedded: SQLite against tantivy and qdrant-edge. Servers: MariaDB against
+Rows and entries are written directly. Embedded: SQLite with tantivy and qdrant-edge. Servers: MariaDB with
 Elasticsearch text and kNN.
 """
 
@@ -49,10 +49,10 @@ from tests.servers.processes.running import running
 
 NAME = "reconcile"
 GOAL_S = {"embedded": 2.0, "servers": 10.0}
-"""Of this process's CPU, for 100,000 memories embedded and for 1,000,000 on servers."""
+"""CPU seconds of this process, for 100,000 embedded memories and 1,000,000 on servers."""
 FULL = {"embedded": 100_000, "servers": 1_000_000}
 GOAL_MB = 64
-"""By which a comparison may raise the process's memory."""
+"""Megabytes by which a comparison may raise the memory of the process."""
 STEP = 1000
 MODEL, DIMENSIONS = "bench", 8
 _VECTOR = array("f", [1.0, *([0.0] * (DIMENSIONS - 1))])
@@ -60,8 +60,8 @@ _VECTOR = array("f", [1.0, *([0.0] * (DIMENSIONS - 1))])
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Sizes and repeats."""
-    parser.add_argument("--reconcile-embedded", type=int, default=FULL["embedded"], help="memories; 0 leaves it out")
-    parser.add_argument("--reconcile-servers", type=int, default=200_000, help="memories; 0 leaves it out")
+    parser.add_argument("--reconcile-embedded", type=int, default=FULL["embedded"], help="memories; 0: skip")
+    parser.add_argument("--reconcile-servers", type=int, default=200_000, help="memories; 0: skip")
     parser.add_argument("--reconcile-repeats", type=int, default=3)
 
 
@@ -76,7 +76,7 @@ class Side:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Fill, then compare again and again."""
+    """Fill, then compare repeatedly."""
     rows: list[Row] = []
     notes: list[str] = []
     if options.reconcile_embedded:
@@ -130,7 +130,7 @@ async def compared(side: Side, store: SqlStore, *, full: bool = False) -> Mappin
 
 
 async def begin(side: Side, store: SqlStore) -> Sequence[Generation]:
-    """The generations of text and vectors, made."""
+    """Create the generations of text and vectors."""
     kinds = ((IndexKind.TEXT, side.text.builder, "", 0), (IndexKind.VECTOR, side.vectors.builder, MODEL, DIMENSIONS))
     made = [
         Generation(
@@ -144,7 +144,7 @@ async def begin(side: Side, store: SqlStore) -> Sequence[Generation]:
 
 
 async def fill(side: Side, generations: Sequence[Generation], count: int) -> None:
-    """So many memories, with their entries."""
+    """Write that many memories and their entries."""
     text, vectors = generations
     for start in range(0, count, STEP):
         rows = [_memory(number) for number in range(start, min(start + STEP, count))]

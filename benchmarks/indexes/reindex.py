@@ -1,8 +1,8 @@
-"""Both indexes made anew from vectors that are known. One process runs every room, as `openbrain up` does.
+"""Rebuild of both indexes from known vectors. One process runs every service, as `openbrain up` does.
 
-On embedded parts: memories for each second of our process's CPU, and beside it what the engines take for the same
-documents (`baselines/reindex.py`), which no machine can do without. On MariaDB, Redis and Elasticsearch: by the
-clock, against the client's own bulk helper with the same bodies; both sides take turns.
+Embedded: memories per CPU second of the process, and the time of the engines for the same documents
+(`baselines/reindex.py`), which is the unavoidable part. On MariaDB, Redis and Elasticsearch: elapsed time compared with
+the client's own bulk helper with the same bodies; both sides alternate.
 """
 
 import argparse
@@ -24,9 +24,9 @@ from tests.servers.processes.running import running
 
 NAME = "reindex"
 GOAL = 3000.0
-"""Memories a second of CPU, of each index."""
+"""Memories per CPU second, for each index."""
 GOAL_ON_SERVERS = 0.7
-"""Of a bare bulk load."""
+"""Share of the speed of a bare bulk load."""
 SERVERS = ("redis", "mariadb", "elasticsearch")
 
 Turns = Sequence[Mapping[str, float]]
@@ -34,9 +34,9 @@ Turns = Sequence[Mapping[str, float]]
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Sizes and repeats."""
-    parser.add_argument("--reindex-count", type=int, default=100_000, help="memories embedded; 0 leaves it out")
-    parser.add_argument("--reindex-servers", type=int, default=50_000, help="memories on servers; 0 leaves it out")
-    parser.add_argument("--reindex-folder", help="keeps the filled embedded store")
+    parser.add_argument("--reindex-count", type=int, default=100_000, help="embedded memories; 0: skip")
+    parser.add_argument("--reindex-servers", type=int, default=50_000, help="memories on servers; 0: skip")
+    parser.add_argument("--reindex-folder", help="folder for the filled embedded store, reused by later runs")
     parser.add_argument("--reindex-repeats", type=int, default=3)
 
 
@@ -87,7 +87,7 @@ def _on_servers(count: int, repeats: int) -> dict[str, Any]:
 def _embedded(index: str, count: int, turns: Turns) -> list[Row]:
     ours = [count / each["cpu"] for each in turns]
     bare = [count / each["bare"] for each in turns]
-    # On a busy machine the clock runs on while little is done, and services look for work by the clock.
+    # Services poll for work by elapsed time, so on a busy machine they poll more per unit of work.
     net = [count / (each["cpu"] - each["resting"] * each["wall"]) for each in turns]
     shares = tuple(mine / floor for mine, floor in zip(net, bare, strict=True))
     return [

@@ -1,7 +1,7 @@
-"""`verify --full` of embedded indexes: what it costs this process, and how much slower questions are meanwhile.
+"""`verify --full` of embedded indexes: its CPU time in this process, and how much slower questions are meanwhile.
 
-SQLite against tantivy and qdrant-edge, filled as in `reconcile`, nothing differing. A question is one search of both
-indexes and the read of the rows found; its times alone and beside a comparison are taken in the same run.
+SQLite with tantivy and qdrant-edge, filled as in `reconcile`, without differences. A question is one search of both
+indexes and the read of the rows found; it is timed alone and during a comparison in the same run.
 """
 
 import argparse
@@ -22,11 +22,11 @@ from openbrain.ports.store.generations import Generation
 
 NAME = "verify"
 GOAL_S = 30.0
-"""Of this process's CPU for a million memories in both indexes."""
+"""CPU seconds of this process for a million memories in both indexes."""
 GOAL_RATIO = 1.5
-"""Of the 95th percentile of questions beside a comparison to that of questions alone."""
+"""Ratio of the 95th percentile of questions during a comparison to that of questions alone."""
 PAUSE_S = 0.03
-"""Between two questions."""
+"""Seconds between two questions."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Fill, then compare alone, ask alone, and do both."""
+    """Fill, then compare alone, ask alone, and do both at once."""
     rows, notes = asyncio.run(_measured(options.verify_memories, options.verify_repeats))
     return Report(NAME, tuple(rows), notes)
 
@@ -76,7 +76,7 @@ async def _measured(count: int, repeats: int) -> tuple[list[Row], tuple[str, ...
 
 
 def equal(told: Mapping[str, Any], count: int) -> None:
-    """Nothing may differ in what is measured."""
+    """Check that the measured indexes have no differences."""
     if not told["equal"] or [each["rows"] for each in told["indexes"]] != [count, count]:
         raise SystemExit(f"the indexes should be equal: {told}")
 
@@ -84,7 +84,7 @@ def equal(told: Mapping[str, Any], count: int) -> None:
 async def _asked(
     side: Side, store: SqlStore, generations: Sequence[Generation], until: "asyncio.Task[Any]"
 ) -> list[float]:
-    """Times of questions for as long as the other task runs."""
+    """Times of questions while the other task runs."""
     text, vectors = generations
     condition = visible(Viewer(workspace_id="default", agent_id=""), Criteria(), SystemClock().now())
     vector = array("f", [1.0, *([0.0] * (DIMENSIONS - 1))])

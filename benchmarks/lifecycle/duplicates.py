@@ -1,7 +1,7 @@
 """Near duplicates: how many of a labelled set are found, and how often something else is taken for one.
 
 The set (`tests/samples/duplicates`) is 420 pairs of notes about software work. The rule, its words and its thresholds
-were chosen on the half `tuning`; the half `frozen` was laid down before that.
+were chosen on the half `tuning`; the half `frozen` was fixed before that.
 """
 
 import argparse
@@ -17,16 +17,16 @@ NAME = "duplicates"
 SAMPLES = Path(__file__).parents[2] / "tests" / "samples" / "duplicates"
 PRECISION, RECALL = 0.98, 0.8
 HEADERS = ("2026-11-20", "2026-11-22")
-"""The days of the two notes of a pair: other inputs of the model, as they come to be."""
+"""The days of the two notes of a pair: they give different model inputs, as in practice."""
 Pairs = Mapping[str, Mapping[str, Sequence[tuple[str, str]]]]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """None."""
+    """No options."""
 
 
 def run(options: argparse.Namespace) -> Report:  # noqa: ARG001 - as every benchmark
-    """Both halves, by the embedded model."""
+    """Measure both halves with the embedded model."""
     rows: list[Row] = []
     notes = []
     for half in ("tuning", "frozen"):

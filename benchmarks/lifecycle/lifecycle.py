@@ -1,7 +1,7 @@
-"""Recall beside lifecycle jobs: how much slower it is than alone, in the same run, and what the jobs hold in memory.
+"""Recall during lifecycle jobs: how much slower it is than alone, in the same run, and how much memory the jobs use.
 
-All services in one process, over synthetic memories (`benchmarks.synthetic`). Questions come one after the other with a
-pause, first alone, then as long as a job runs, then alone again.
+All services in one process, over synthetic memories (`benchmarks.synthetic`). Questions are asked one after the other
+with a pause, first alone, then while a job runs, then alone again.
 """
 
 import argparse
@@ -25,9 +25,9 @@ from benchmarks.support.worker import Worker, running_worker
 
 NAME = "lifecycle"
 GOAL = 1.5
-"""Of the 95th percentile of a recall beside a job to that of one alone."""
+"""Ratio of the 95th percentile of a recall during a job to that of one alone."""
 GROWTH_MB = 150
-"""Megabytes that the process may hold more after a job than before it."""
+"""Megabytes that the process may use more after a job than before it."""
 PAUSE_S = 0.03
 ALONE_S = 12.0
 
@@ -51,15 +51,17 @@ DRY: Mapping[str, Mapping[str, Any]] = {
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Sizes, jobs and parts."""
     parser.add_argument("--lifecycle-count", type=int, default=100_000)
-    parser.add_argument("--lifecycle-folder", type=Path, help="keeps the store, which is filled where it lacks some")
+    parser.add_argument(
+        "--lifecycle-folder", type=Path, help="folder for the store, filled as far as needed and reused"
+    )
     parser.add_argument("--lifecycle-servers", action="store_true", help="MariaDB, Elasticsearch and Redis")
-    parser.add_argument("--lifecycle-jobs", default=",".join(DRY), help="of these, dry runs")
-    parser.add_argument("--lifecycle-real", default="acme", help="then a prune of this org, and its undo; '': none")
-    parser.add_argument("--lifecycle-seconds", type=float, default=240.0, help="a job is cancelled after so long")
+    parser.add_argument("--lifecycle-jobs", default=",".join(DRY), help="jobs to run as dry runs, separated by commas")
+    parser.add_argument("--lifecycle-real", default="acme", help="then prune this org and undo it; '': skip")
+    parser.add_argument("--lifecycle-seconds", type=float, default=240.0, help="a job is cancelled after this time")
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Fill once, then each job."""
+    """Fill once, then measure each job."""
     with contextlib.ExitStack() as stack:
         kept: Path | None = options.lifecycle_folder
         folder = kept or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-")))
@@ -126,7 +128,7 @@ def _alone(client: httpx.Client, asked: Iterator[str]) -> Sequence[float]:
 
 
 def _recall(client: httpx.Client, question: str) -> float:
-    """Milliseconds."""
+    """Recall once and return the milliseconds."""
     begun = time.perf_counter()
     client.post("/v1/brain/recall", json={"query": question}).raise_for_status()
     took = time.perf_counter() - begun

@@ -1,8 +1,8 @@
-"""Recall over conversations imported three times in other words, after dedupe and consolidate,
-beside one clean import; and how many rows live then.
+"""Recall over conversations imported three times in different words, after dedupe and consolidate, compared with one
+clean import; and the number of active rows then.
 
-The second import spells out contractions and leaves out fillers, the third puts other everyday words; both end
-sentences otherwise. The words are this file's own, not those by which duplicates are judged.
+The second import spells out contractions and drops fillers, the third uses other everyday words; both end sentences
+differently. The word lists are separate from those used to judge duplicates.
 """
 
 import argparse
@@ -70,13 +70,13 @@ Reword = Callable[[str], str]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The file is that of the benchmark `retrieval`: --locomo."""
-    parser.add_argument("--tripled-threshold", type=float, default=THRESHOLD, help="of consolidate")
+    """Add the threshold. The file is that of the benchmark `retrieval`: --locomo."""
+    parser.add_argument("--tripled-threshold", type=float, default=THRESHOLD, help="threshold of consolidate")
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Import, ask, merge, ask again. The clean import has a system of its own: how rare a word is depends on all that
-    is in the text index."""
+    """Import, ask, merge, ask again. The clean import has a separate system, because the weight of a word depends on
+    everything in the text index."""
     if not options.locomo:
         return Report(NAME, (), ("left out: give --locomo FILE",))
     conversations = list(locomo(options.locomo))
@@ -115,13 +115,13 @@ def _plain(text: str) -> str:
 
 
 def spelled_out(text: str) -> str:
-    """Contractions in full, without fillers, calmer."""
+    """The text with contractions spelled out and without fillers."""
     text = _FILLERS.sub("", text)
     return _put(text, _SPELLED).replace("!", ".")
 
 
 def otherwise(text: str) -> str:
-    """Other everyday words, and something before it."""
+    """The text with other everyday words and an introduction."""
     return f"Well, {_put(text, _OTHERWISE).rstrip('.!')}"
 
 
@@ -139,7 +139,7 @@ def _project(conversation: Conversation, side: str) -> str:
 
 
 def _stored(client: httpx.Client, conversation: Conversation, side: str, wordings: Sequence[Reword]) -> dict[str, Turn]:
-    """By the ids of the memories."""
+    """Store the conversation in these wordings; return the turns by memory id."""
     turns: dict[str, Turn] = {}
     for wording in wordings:
         said = tuple(replace(turn, text=wording(turn.text)) for turn in conversation.turns)
@@ -150,7 +150,7 @@ def _stored(client: httpx.Client, conversation: Conversation, side: str, wording
 def _found(
     client: httpx.Client, conversations: Sequence[Conversation], turns: Sequence[Mapping[str, Turn]], side: str
 ) -> list[bool]:
-    """Question by question, whether a turn that answers it is among ten."""
+    """For each question: True if a turn that answers it is among the first ten hits."""
     found = []
     for conversation, known in zip(conversations, turns, strict=True):
         for question in conversation.questions:
@@ -161,7 +161,7 @@ def _found(
 
 
 def _ended(client: httpx.Client, job: str, body: Mapping[str, object]) -> str:
-    """The operation's report in a line."""
+    """The operation's report in one line."""
     begun = client.post(f"/v1/admin/lifecycle:{job}", json={**body, "dry_run": False}).raise_for_status().json()
     path, start = f"/v1/admin/operations/{begun['operation']['id']}", time.monotonic()
     while (operation := client.get(path).raise_for_status().json())["status"] in ("queued", "running"):

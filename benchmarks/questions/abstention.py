@@ -1,7 +1,7 @@
-"""Whether recall says nothing when nobody knows: 200 questions that no conversation answers, beside 200 that one does.
+"""Does recall return nothing if no memory answers? 200 questions that no conversation answers, and 200 that one does.
 
-`unanswerable.txt` was written for this, about people's doings and things that occur in none of the conversations; half
-of them name a speaker, so that names alone find something.
+`unanswerable.txt` was written for this, about events and things that occur in none of the conversations; half of the
+questions name a speaker, so that names alone find something.
 """
 
 import argparse
@@ -23,7 +23,7 @@ EMPTY, LOST = 0.8, 0.05
 
 
 def add_options(_parser: argparse.ArgumentParser) -> None:
-    """None: those of `retrieval` say where the conversations are."""
+    """No options: those of `retrieval` name the conversations."""
 
 
 def run(options: argparse.Namespace) -> Report:
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def _rows(unanswerable: Sequence[tuple[float, bool]], answerable: Sequence[tuple[float, bool]]) -> Iterator[Row]:
-    """Share of each kind without hits by default, and how well the best similarity tells them apart."""
+    """Share of each kind without hits by default, and how well the best similarity separates the kinds."""
     yield Row(f"{len(unanswerable)} nobody can answer, empty", "", (_empty(unanswerable),), goal=EMPTY)
     lost = (_empty(answerable),)
     yield Row(f"{len(answerable)} answerable, empty", "", lost, goal=LOST, at_most=True)
@@ -49,7 +49,7 @@ def _rows(unanswerable: Sequence[tuple[float, bool]], answerable: Sequence[tuple
 
 
 def _nearest(client: httpx.Client, project: str, question: str) -> tuple[float, bool]:
-    """The similarity of the best that there is, and whether an answer by default says that nothing is close."""
+    """The best similarity of any hit, and whether the default answer reports that nothing is close."""
     body = {"query": question[:2000], "project": project, "top_k": 10}
     default = client.post("/v1/brain/recall", json=body).raise_for_status().json()
     whole = client.post("/v1/brain/recall", json={**body, "precision": "recall"}).raise_for_status().json()
@@ -64,7 +64,7 @@ def _unanswerable(conversations: Sequence[Conversation]) -> Iterator[tuple[str, 
 
 
 def _answerable(conversations: Sequence[Conversation]) -> Iterator[tuple[str, str]]:
-    """Evenly spread over all questions."""
+    """A sample spread evenly over all questions."""
     asked = [(each.name, question.text) for each in conversations for question in each.questions]
     return islice(asked, 0, None, max(1, len(asked) // COUNT))
 

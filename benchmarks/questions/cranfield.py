@@ -1,6 +1,6 @@
-"""Whether the steps that help conversations hurt documents: the Cranfield collection (1,400 abstracts, 225 questions).
+"""Do the steps for conversations hurt documents? The Cranfield collection (1,400 abstracts, 225 questions).
 
-Each abstract is one memory without a session. nDCG@10: of the ten best, what is judged relevant (1 to 4) counts 1.
+Each abstract is one memory without a session. nDCG@10: a document judged 1 to 4 has relevance 1.
 """
 
 import argparse
@@ -25,7 +25,7 @@ SIDES: Mapping[str, dict[str, Json]] = {
     "by default": {},
 }
 BEFORE = "fused"
-"""Words and vectors without the later steps: the default is not to be worse, but for what is noise of 225 questions."""
+"""Words and vectors without the later steps. The default must not be worse by more than the noise of 225 questions."""
 ALLOWED_LOSS = -0.01
 BATCH = 50
 _ENTRY = re.compile(r"^\.I +\d+[ \t]*\n", re.MULTILINE)
@@ -33,7 +33,7 @@ _FIELD = re.compile(r"^\.([TABW])[ \t]*\n", re.MULTILINE)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Where the collection is; without it the benchmark is left out with a word."""
+    """Add the path of the collection; without it the benchmark is skipped with a note."""
     parser.add_argument("--cranfield", type=Path, help="folder with cran.all.1400, cran.qry and cranqrel")
 
 
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    """The body of each entry; its number is its place."""
+    """The body of each entry, in order of the entry numbers."""
     for entry in _ENTRY.split(path.read_text(encoding="utf-8"))[1:]:
         parts = _FIELD.split(entry)[1:]
         bodies = (body for name, body in zip(parts[::2], parts[1::2], strict=True) if name == "W")
@@ -66,7 +66,7 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def _relevant(path: Path) -> Mapping[int, frozenset[int]]:
-    """By the place of a question, the documents judged 1 to 4."""
+    """The documents judged 1 to 4, by the position of the question."""
     found: defaultdict[int, set[int]] = defaultdict(set)
     for line in path.read_text(encoding="utf-8").splitlines():
         question, document, grade = map(int, line.split())
@@ -76,7 +76,7 @@ def _relevant(path: Path) -> Mapping[int, frozenset[int]]:
 
 
 def _store(client: httpx.Client, documents: Sequence[str]) -> Mapping[str, int]:
-    """Their numbers by the ids of their memories."""
+    """Store the documents; return their numbers by memory id."""
     numbers: dict[str, int] = {}
     known = [(number, text) for number, text in enumerate(documents, 1) if text]
     for start in range(0, len(known), BATCH):

@@ -1,7 +1,7 @@
-"""Search and tags through HTTP over 100,000 memories against the text engine's own query on the same index.
+"""Search and tags through HTTP over 100,000 memories, compared with the text engine's own query on the same index.
 
-Raw: for a search the engine's best 20 with the total, and 20 rows; for tags the engine's count of terms. One client,
-raw and route in turn.
+Raw: for a search the engine's best 20 with the total, and 20 rows; for tags the engine's count of terms. One client;
+raw and route alternate.
 """
 
 import argparse
@@ -18,9 +18,9 @@ from benchmarks.support.worker import Worker, running_worker
 NAME = "discovery"
 SEARCH, TAGS = "/v1/brain/search", "/v1/brain/tags"
 GOAL = 3.0
-"""Of searches: the route by raw."""
+"""For searches: ratio of the route to raw."""
 GOAL_MS = 5.0
-"""Of tags, whose raw count takes less than a request does: the route beyond raw."""
+"""For tags, whose raw count takes less than a request: milliseconds of the route minus raw."""
 WITHIN = {"org": "acme", "project": "p4"}
 ROUTES: dict[str, tuple[str, dict[str, str]]] = {
     "search": (SEARCH, {}),
@@ -30,13 +30,15 @@ ROUTES: dict[str, tuple[str, dict[str, str]]] = {
     "tags": (TAGS, {}),
     "tags, filtered": (TAGS, WITHIN),
 }
-"""Requests by the name of their raw figure."""
+"""Requests, by the name of their raw figure."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Sizes and repeats."""
     parser.add_argument("--discovery-count", type=int, default=100_000)
-    parser.add_argument("--discovery-folder", help="keeps the filled store; may be that of --recall-folder")
+    parser.add_argument(
+        "--discovery-folder", help="folder for the filled store, reused by later runs; may be that of --recall-folder"
+    )
     parser.add_argument("--discovery-requests", type=int, default=200)
     parser.add_argument("--discovery-repeats", type=int, default=5)
 
@@ -50,14 +52,14 @@ def run(options: argparse.Namespace) -> Report:
 
 
 class Server:
-    """One connection that is kept."""
+    """One persistent connection."""
 
     def __init__(self, port: int, key: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port)
         self._headers = {"authorization": f"Bearer {key}"}
 
     def median(self, path: str, several: Sequence[dict[str, str]]) -> float:
-        """Of one request each, in ms."""
+        """The time of one request each, in ms."""
         times = []
         for params in several:
             begun = time.perf_counter()

@@ -1,10 +1,9 @@
-"""Recall with `match: "names"`, and by meaning as it is by default: how much of an answer was wanted, and how much of
-what was wanted came.
+"""Precision and recall of answers with `match: "names"`, and by meaning, which is the default.
 
-The first set of cases lies in `cases` and was written without a look at what the rule answers. The second is
-PrecisionMemBench's single-turn cases: a belief is a memory with title and aliases, its scope a project. Wanted is what
-the case lists as relevant; what it expects at another place of its prompt (pinned facts, open questions) counts as
-wrong, too.
+The first set of cases is in `cases` and was written without looking at the answers of the rule. The second is
+PrecisionMemBench's single-turn cases: a belief is a memory with title and aliases, its scope a project. Only beliefs
+that the case lists as relevant count as right; those that it expects elsewhere in its prompt (pinned facts, open
+questions) count as wrong.
 """
 
 import argparse
@@ -22,14 +21,14 @@ from benchmarks.support.system import running, wait_until_indexed
 NAME = "names"
 OWN = Path(__file__).with_name("cases") / "names_cases.json"
 GOALS: Mapping[str, tuple[float, float]] = {"names": (0.85, 0.95), "balanced": (0.36, 0.93)}
-"""Precision and recall, by what is asked for."""
+"""Least precision and recall, by kind of request."""
 ASKED: Mapping[str, Mapping[str, object]] = {"names": {"match": "names", "top_k": 100}, "balanced": {}}
 TYPES = {"decision": "decision", "preference": "convention", "open_question": "plan"}
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question within some projects, and the notes that should answer."""
+    """A question within some projects, and the notes that should be found."""
 
     query: str
     projects: tuple[str, ...]
@@ -37,7 +36,7 @@ class Case:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Where the public cases are; without them the own ones are asked alone."""
+    """Add the path of the public cases; without it only our own cases are measured."""
     parser.add_argument("--precisionmembench", type=Path, help="folder with beliefs.seed.json and retrieval.cases.json")
 
 
@@ -65,7 +64,7 @@ def _own_cases() -> Iterator[Case]:
 
 
 def _beliefs(folder: Path) -> Iterator[dict[str, Any]]:
-    """Standing beliefs of the user who asks; each once for each of its scopes."""
+    """Active beliefs of the asking user, once for each of their scopes."""
     for belief in json.loads((folder / "beliefs.seed.json").read_text(encoding="utf-8")):
         if belief["resolved_at"] or belief["superseded_by"] or belief["user_id"] != "test-user":
             continue
@@ -81,7 +80,7 @@ def _beliefs(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _public_cases(folder: Path) -> Iterator[Case]:
-    """Without those that ask nothing: a question can't be empty."""
+    """The public cases, except those with an empty question."""
     for case in json.loads((folder / "retrieval.cases.json").read_text(encoding="utf-8")):
         wanted = case["expect"].get("relevantBeliefs", {}).get("shouldOnlyInclude")
         if case["query"].strip() and wanted is not None and case.get("userId", "test-user") == "test-user":
@@ -104,7 +103,7 @@ def _rows(name: str, notes: Sequence[Mapping[str, Any]], cases: Sequence[Case], 
 
 
 def _share(right: frozenset[str], of: frozenset[str], otherwise: object) -> float:
-    """`right` of `of`; where that is nothing, whether nothing else was to be there."""
+    """Share of `right` in `of`. If `of` is empty: 1 if `otherwise` is empty too, else 0."""
     return len(right) / len(of) if of else float(not otherwise)
 
 

@@ -1,7 +1,7 @@
-"""Recall through HTTP over 100,000 memories against the sum of what it can't do without.
+"""Recall through HTTP over 100,000 memories, compared with the sum of its unavoidable parts.
 
-The sum: embed the query, ask the vector engine, ask the text engine, compare the token states of 180 candidates, read
-20 rows, each raw and one after the other.
+The parts: embed the query, search the vector engine and the text engine, compare the token states of 180 candidates,
+and read 20 rows, all with the raw engines and one after the other.
 """
 
 import argparse
@@ -26,7 +26,7 @@ BODIES = {"workspace only": {}, "filtered": {"org": "acme", "project": "p4"}}
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Sizes and repeats."""
     parser.add_argument("--recall-count", type=int, default=100_000)
-    parser.add_argument("--recall-folder", help="keeps the filled store, and is filled only where it is not yet")
+    parser.add_argument("--recall-folder", help="folder for the store, filled once and reused")
     parser.add_argument("--recall-requests", type=int, default=300)
     parser.add_argument("--recall-repeats", type=int, default=3)
 

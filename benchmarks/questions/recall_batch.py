@@ -1,7 +1,7 @@
-"""`recall:batch` of 50 questions against the same number of single recalls through HTTP, over 10,000 memories.
+"""`recall:batch` of 50 questions compared with the same number of single recalls through HTTP, over 10,000 memories.
 
-Both sides in turn; no question comes twice, so that each is embedded. CPU is that of the server's process, less what
-its services take while nothing is asked.
+Both sides alternate; no question is asked twice, so that each is embedded. CPU time is that of the server's process,
+minus that of its services while idle.
 """
 
 import argparse
@@ -25,7 +25,7 @@ IDLE_S = 3
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Sizes and repeats."""
     parser.add_argument("--recall-batch-count", type=int, default=10_000)
-    parser.add_argument("--recall-batch-folder", help="keeps the filled store, and is filled only where it is not yet")
+    parser.add_argument("--recall-batch-folder", help="folder for the store, filled once and reused")
     parser.add_argument("--recall-batch-requests", type=int, default=4, help="batches of each repeat")
     parser.add_argument("--recall-batch-repeats", type=int, default=5)
 
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> Report:
 
 
 class Server:
-    """The worker, and what it takes while nobody asks."""
+    """The worker, and its CPU time while idle."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -56,7 +56,7 @@ class Server:
         self._idle = (self._cpu() - before) / IDLE_S
 
     def spent(self, route: str, bodies: Sequence[str]) -> Spent:
-        """For requests one after the other."""
+        """Measure sequential requests."""
         before = self._cpu()
         load = measure(
             f"{self._worker.ready['url']}/v1/brain/{route}", str(self._worker.ready["key"]), 1, len(bodies), bodies
@@ -84,7 +84,7 @@ def _rows(name: str, server: Server, options: argparse.Namespace) -> Iterator[Ro
         singles, others = (asked[(2 * repeat + side) * count :][:count] for side in (0, 1))
         batches = [f'{{"queries": [{",".join(others[at : at + SIZE])}]}}' for at in range(0, count, SIZE)]
         spent = server.spent("recall", singles), server.spent("recall:batch", batches)
-        if repeat:  # the first one warms up
+        if repeat:  # the first one is a warm-up
             alone.append(spent[0])
             together.append(spent[1])
     for kind in ("cpu", "wall"):

@@ -1,7 +1,7 @@
 """Share of questions whose turns recall finds, step by step: keywords, vectors, both fused, with late
-interaction, with neighbours, and the whole; then as it is asked by default, with ten hits and its floor.
+interaction, with neighbours, and all steps together; then the default recall, with ten hits and its floor.
 
-Every turn is one memory, stored through remember:batch and asked for through recall within its own conversation.
+Every turn is one memory, stored through remember:batch and recalled within its own conversation.
 any@k: at least one turn of the evidence (or one of its sessions) is among the first k.
 """
 
@@ -38,19 +38,19 @@ STEPS = (
     ("whole", "text"),
     ("by default", "whole"),
 )
-"""A step, and what it is added to."""
+"""A step, and the steps that it is added to."""
 GOALS = {("LoCoMo", "turn any@10"): 0.86, ("LoCoMo", "session any@5"): 0.95}
-"""Of what is asked by default, on the conversations that its weights were chosen on."""
+"""Goals of the default recall, on the conversations on which its weights were chosen."""
 MEASURES = ("turn any@1", "turn any@5", "turn any@10", "session any@5")
 ALLOWED_LOSS = -0.02
 BATCH = 100
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Where the data is; without any the benchmark is left out with a word."""
+    """Add the paths of the data sets; without any the benchmark is skipped with a note."""
     parser.add_argument("--locomo", type=Path, help="LoCoMo file")
-    parser.add_argument("--beam", type=Path, help="BEAM folder with a sub-folder a chat")
-    parser.add_argument("--retrieval-model", default="", help="embedded model, of `openbrain models list`")
+    parser.add_argument("--beam", type=Path, help="BEAM folder with one sub-folder per chat")
+    parser.add_argument("--retrieval-model", default="", help="embedded model, from `openbrain models list`")
 
 
 def run(options: argparse.Namespace) -> Report:
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def conversations_of(options: argparse.Namespace) -> dict[str, list[Conversation]]:
-    """By data set, of those that are given."""
+    """The conversations of each given data set."""
     sets: dict[str, list[Conversation]] = {}
     if options.locomo:
         sets["LoCoMo"] = list(locomo(options.locomo))
@@ -78,7 +78,7 @@ def conversations_of(options: argparse.Namespace) -> dict[str, list[Conversation
 
 
 Answers = dict[tuple[str, str], bool]
-"""(side, measure) -> whether this question was answered."""
+"""(side, measure) -> True if this question was answered."""
 
 
 def _ask_all(client: httpx.Client, conversations: Sequence[Conversation]) -> Iterator[Answers]:
@@ -93,7 +93,7 @@ def _ask_all(client: httpx.Client, conversations: Sequence[Conversation]) -> Ite
 
 
 def store(client: httpx.Client, conversation: Conversation) -> dict[str, Turn]:
-    """Every turn, by the id of its memory, once all are indexed."""
+    """Store every turn, wait until all are indexed, and return them by memory id."""
     turns: dict[str, Turn] = {}
     for start in range(0, len(conversation.turns), BATCH):
         part = conversation.turns[start : start + BATCH]
@@ -147,7 +147,7 @@ def _rows(found: Mapping[str, Sequence[Answers]]) -> Iterator[Row]:
 
 
 def _gain(name: str, measure: str, answers: Sequence[Answers], step: str, before: str) -> Row:
-    """Of a step, question by question, with its 95 % interval."""
+    """The gain of a step, paired by question, with its 95 % interval."""
     gains = [int(answer[step, measure]) - int(answer[before, measure]) for answer in answers]
     mean = sum(gains) / len(gains)
     spread = 1.96 * math.sqrt(sum((gain - mean) ** 2 for gain in gains)) / len(gains)

@@ -1,8 +1,8 @@
-"""Which memories an answer folds into one, and whose come first where a project is asked for.
+"""Which memories an answer folds into one, and how a recall within a project ranks memories without a project.
 
-`echo_pairs.json`: pairs that say the same, and pairs that differ in a number, a date, a name, a negation, an order or a
-limit. `project_cases.json`: a question, a note of the project and one of no project; what answers it is of the project
-where both speak of it, and of all where the project's only shares words with it.
+`echo_pairs.json`: pairs with the same meaning, and pairs that differ in a number, a date, a name, a negation, an order
+or a limit. `project_cases.json`: a question, a note of the project and one without a project. The project's note is
+right if both answer the question; the other one is right if the project's note only shares words with it.
 """
 
 import argparse
@@ -23,7 +23,7 @@ FOLDED, WRONGLY_FOLDED, FIRST = 0.85, 0.0, 0.85
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """None."""
+    """No options."""
 
 
 def run(options: argparse.Namespace) -> Report:  # noqa: ARG001 - as every benchmark
@@ -61,7 +61,8 @@ def _folded(client: httpx.Client, pairs: Sequence[Sequence[str]], kind: str) -> 
 
 
 def _projects(client: httpx.Client) -> Iterator[Row]:
-    """Lead of the right one over the other without a margin; then the share that comes first with each margin."""
+    """Lead of the right note over the other without a margin; then the share of right notes that rank first, by
+    margin."""
     gaps = {kind: list(_gaps(client, cases, kind)) for kind, cases in _read("project_cases.json").items()}
     for margin in MARGINS:
         yield Row(f"right one first with a margin of {margin:g}", "", (_right(gaps, margin),))

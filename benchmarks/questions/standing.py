@@ -1,8 +1,8 @@
-"""Ten thousand standing queries of a workspace, and a thousand memories a minute: how long from the request that stores
-a memory until it is in the inbox of who waits for it, and what matching costs beside what embedding costs.
+"""Ten thousand standing queries of a workspace, and a thousand memories a minute: the time from the request that stores
+a memory until it is in the inbox of a waiting agent, and the CPU time of matching compared with embedding.
 
-The system is `openbrain up` with its embedded model. Every memory is waited for by a filter, whose agent looks into its
-inbox all the time, and held against all queries; one in ten holds the words of one.
+The system is `openbrain up` with its embedded model. A filter matches every memory, and its agent polls its inbox all
+the time. Each memory is matched against all queries; one in ten contains the words of one.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """One run: its latencies are as many as its memories."""
+    """Measure one run, which gives one latency per memory."""
     environment = {"OPENBRAIN_SERVER__RATE_PER_MINUTE": "0", "OPENBRAIN_SERVER__METRICS_OPEN": "true"}
     with running(environment) as system:
         return asyncio.run(_measured(system, options))
@@ -91,7 +91,7 @@ def _texts(queries: Sequence[str], count: int) -> list[str]:
 
 
 async def _subscribed(system: System, owner: httpx.AsyncClient, queries: Sequence[str]) -> None:
-    """As many keys as it takes, each with an agent of its own."""
+    """Register the queries, with as many keys as needed, each for another agent."""
     places = asyncio.Semaphore(AT_ONCE)
 
     async def one(client: httpx.AsyncClient, query: str) -> None:
@@ -107,7 +107,7 @@ async def _subscribed(system: System, owner: httpx.AsyncClient, queries: Sequenc
 async def _told(
     owner: httpx.AsyncClient, heard: httpx.AsyncClient, texts: Sequence[str], pause_s: float
 ) -> Sequence[float]:
-    """Seconds of each memory. They are sent by the clock, whether or not the last was answered."""
+    """Seconds of each memory. Memories are sent at fixed times, without waiting for the previous answer."""
     sent: dict[str, float] = {}
     arrived: dict[str, float] = {}
 
@@ -146,7 +146,7 @@ async def _one(owner: httpx.AsyncClient, heard: httpx.AsyncClient, text: str) ->
 
 
 async def _figures(owner: httpx.AsyncClient) -> Mapping[str, float]:
-    """Seconds in handlers by group, and deliveries, so far."""
+    """Handler seconds by group, and number of deliveries, so far."""
     text = (await owner.get("/metrics")).raise_for_status().text
     found = {"matcher": 0.0, "embedder": 0.0}
     for line in text.splitlines():

@@ -19,7 +19,7 @@ Request = tuple[str, str, str]
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Sizes and repeats."""
     parser.add_argument("--thoughts-count", type=int, default=100_000)
-    parser.add_argument("--thoughts-folder", help="keeps the filled store")
+    parser.add_argument("--thoughts-folder", help="folder for the filled store, reused by later runs")
     parser.add_argument("--thoughts-requests", type=int, default=200)
     parser.add_argument("--thoughts-repeats", type=int, default=5)
 

@@ -1,7 +1,7 @@
 """Conversations with questions whose evidence is known, read from the files of public data sets (paths are arguments).
 
-LoCoMo: list of {sample_id, conversation{session_N, session_N_date_time}, qa}. BEAM: a folder a chat with chat.json and
-probing_questions.json; a batch counts as a session.
+LoCoMo: list of {sample_id, conversation{session_N, session_N_date_time}, qa}. BEAM: one folder per chat with chat.json
+and probing_questions.json; a batch counts as a session.
 """
 
 import json
@@ -38,7 +38,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A data set's unit: asked within itself."""
+    """A unit of a data set; its questions are asked within it."""
 
     name: str
     turns: tuple[Turn, ...]
@@ -68,7 +68,7 @@ def _locomo_turns(conversation: dict[str, Any]) -> Iterator[Turn]:
 
 
 def beam(folder: Path) -> Iterator[Conversation]:
-    """One conversation a sub-folder; evidence is the message ids of source_chat_ids."""
+    """One conversation per sub-folder; evidence is the message ids of source_chat_ids."""
     for chat in sorted(folder.glob("*/chat.json")):
         turns = tuple(_beam_turns(json.loads(chat.read_text(encoding="utf-8"))))
         probing = json.loads((chat.parent / "probing_questions.json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""A store filled by the rooms' own handlers, without waiting for streams."""
+"""Fill a store with the services' own handlers, without streams."""
 
 import sys
 import time
@@ -30,8 +30,8 @@ Submitted = Callable[[int, str], Submission]
 
 
 async def fill(container: Container, count: int, submitted: Submitted | None = None, agent: str = "") -> None:
-    """`count` memories, in both indexes when this returns: in 2 orgs and 20 projects, or as `submitted` makes one of a
-    number and a text. What is there already stays."""
+    """Fill up to `count` memories, in both indexes when this returns: in 2 orgs and 20 projects, or made by `submitted`
+    from a number and a text. Existing memories are kept."""
     submitted = submitted or _submission
     all_texts = texts(count)
     begun = time.perf_counter()
@@ -43,7 +43,7 @@ async def fill(container: Container, count: int, submitted: Submitted | None = N
 
 
 async def stored(container: Container, submissions: Sequence[Submission], agent: str = "") -> list[str]:
-    """The ids of these memories, by the use case that all writes go through."""
+    """Store these memories with the use case of all writes; return their ids."""
     permissions = frozenset(Permission)
     actor = Actor(key_id="b", name="bench", workspace_id="default", agent_id=agent, permissions=permissions)
     offers = [Offer(submission=each, actor=actor, origin=Origin(actor="bench")) for each in submissions]

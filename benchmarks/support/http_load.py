@@ -1,8 +1,8 @@
-"""A load generator in a process of its own: keep-alive connections that post bodies as fast as they are answered.
+"""A load generator in a separate process: keep-alive connections that post bodies as fast as they are answered.
 
-Blocking sockets, a thread each: what a request costs here is a fraction of what it costs there.
+Blocking sockets, one thread each: a request costs a fraction of the server's time here.
 
-KEY may be several with commas between them: each connection takes the next.
+KEY may be several keys, separated by commas: each connection uses the next one.
 
 python -m benchmarks.support.http_load URL KEY CLIENTS REQUESTS < bodies (JSON lines), prints one JSON object.
 """
@@ -79,7 +79,7 @@ def _run(url: str, key: str, clients: int, requests: int, lines: Sequence[str]) 
         for each in key.split(",")
     ]
     ready = [f"content-length: {len(line.encode())}\r\n\r\n{line}".encode() for line in lines]
-    # One iterator for all: whoever is free takes the next.
+    # One iterator for all threads: the next free one takes the next body.
     left = iter([ready[number % len(ready)] for number in range(requests)])
     times: list[float] = []
     failed: list[int] = []

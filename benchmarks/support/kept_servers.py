@@ -1,4 +1,4 @@
-"""Redis, MariaDB and Elasticsearch over data that stays: one filled store for several runs and benchmarks."""
+"""Redis, MariaDB and Elasticsearch with persistent data: one filled store for several runs and benchmarks."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ SERVERS = ("redis", "mariadb", "elasticsearch")
 SIZES: Mapping[str, tuple[str, ...]] = {
     "redis": (),
     "mariadb": ("--innodb-buffer-pool-size=2G", "--innodb-log-file-size=1G"),
-    # A test's node begins with Java's quick compiler and a collector for small heaps.
+    # Replaces the options for test nodes: Java's quick compiler and a garbage collector for small heaps.
     "elasticsearch": (
         *("-Xms3g", "-Xmx3g", "-XX:MaxDirectMemorySize=1g", "-XX:TieredStopAtLevel=4"),
         *("-XX:-UseSerialGC", "-XX:+UseG1GC"),
@@ -26,7 +26,7 @@ STOP_S = 600.0
 
 @contextlib.contextmanager
 def kept_servers(folder: Path) -> Iterator[Mapping[str, ServerProcess]]:
-    """Servers whose data lies in the folder, and stays there when they are stopped at the end."""
+    """Run servers with their data in the folder, and stop them at the end; the data stays."""
     folder.mkdir(parents=True, exist_ok=True)
     started: dict[str, ServerProcess] = {}
     try:
@@ -42,7 +42,7 @@ def kept_servers(folder: Path) -> Iterator[Mapping[str, ServerProcess]]:
 
 
 def settings_of(servers: Mapping[str, ServerProcess]) -> str:
-    """What makes OpenBrain use them, as JSON."""
+    """The settings with which OpenBrain uses them, as JSON."""
     elasticsearch = servers["elasticsearch"].url
     return json.dumps(
         {
@@ -62,7 +62,7 @@ def _recipe(name: str, data: Path) -> Recipe:
             data.mkdir()
             recipe.prepare(data)
         words: list[Any] = recipe.command(port, data)
-        # Java takes its options before the class, and the last of each counts, as the others do.
+        # Java reads its options before the class; the last value of each option counts.
         at = words.index("--class-path") if name == "elasticsearch" else len(words)
         return [*words[:at], *SIZES[name], *words[at:]]
 

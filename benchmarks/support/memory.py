@@ -8,14 +8,15 @@ _PROCESSES = Path("/proc")
 
 
 def peak_mb() -> float:
-    """The most that this program has held. On Linux `getrusage` begins with what the process held that started it."""
+    """Peak memory of this program. Not from `getrusage`, which on Linux starts with the memory of the parent
+    process."""
     if _PROCESSES.exists():
         return _status_mb("VmHWM", "self")
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
 
 
 def held_mb(pid: int | str = "self") -> float:
-    """Memory of a program now; of this one on other systems than Linux the most that it has held."""
+    """Current memory of a program; on other systems than Linux the peak memory of this one."""
     if _PROCESSES.exists():
         return _status_mb("VmRSS", pid)
     return peak_mb()

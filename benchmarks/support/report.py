@@ -1,4 +1,4 @@
-"""The result of a benchmark: raw figures, ratios of sides measured in the same run, and the goal beside them."""
+"""The result of a benchmark: raw figures, ratios of sides measured in the same run, and goals."""
 
 import json
 import math
@@ -13,28 +13,28 @@ from rich.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line: a figure over several repeats, and what it is measured against."""
+    """One line: a figure over several repeats, and the side it is compared with."""
 
     what: str
     unit: str
     values: tuple[float, ...]
-    """One per repeat; the median is quoted."""
+    """One per repeat; the report shows the median."""
     against: str = ""
     """The side it is compared with, in words."""
     ratios: tuple[float, ...] = ()
-    """This side by the other, repeat by repeat."""
+    """This side divided by the other, per repeat."""
     goal: float | None = None
-    """The least median (`at_most`: the largest): of the ratio where there is one, else of the value."""
+    """The lowest acceptable median (`at_most`: the highest) of the ratios if there are any, else of the values."""
     at_most: bool = False
 
     @property
     def measured(self) -> float:
-        """The number that the goal is about."""
+        """The number compared with the goal."""
         return statistics.median(self.ratios or self.values)
 
     @property
     def met(self) -> bool | None:
-        """None where there is no goal."""
+        """True if the goal is met; None without a goal."""
         if self.goal is None:
             return None
         return self.measured <= self.goal if self.at_most else self.measured >= self.goal

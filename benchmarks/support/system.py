@@ -1,4 +1,4 @@
-"""A whole OpenBrain in a process of its own, started as a user starts it, and a client for it."""
+"""A complete OpenBrain in a separate process, started as a user starts it, and a client for it."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ START_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Where it answers and with which key."""
+    """Its address and a key."""
 
     url: str
     key: str
@@ -27,13 +27,13 @@ class System:
     process: "subprocess.Popen[str]"
 
     def client(self) -> httpx.Client:
-        """For one thread."""
+        """A client for one thread."""
         return httpx.Client(base_url=self.url, headers={"Authorization": f"Bearer {self.key}"}, timeout=120)
 
 
 @contextlib.contextmanager
 def running(environment: dict[str, str] | None = None, cpus: set[int] | None = None) -> Iterator[System]:
-    """`openbrain up` on embedded parts in a temporary folder and on a free port, ended afterwards."""
+    """Run `openbrain up` with embedded parts in a temporary folder on a free port; stop it afterwards."""
     with tempfile.TemporaryDirectory(prefix="openbrain-bench-") as folder:
         command = [str(Path(sys.executable).parent / "openbrain"), "up", "--data", folder, "--port", "0"]
         process = subprocess.Popen(
@@ -65,7 +65,7 @@ def _first_url(process: "subprocess.Popen[str]") -> str:
 
 
 def wait_until_indexed(client: httpx.Client, ids: list[str], seconds: float = 1800) -> None:
-    """Until every memory says `indexed`; asked from the last one back, as they are indexed in order."""
+    """Wait until every memory is `indexed`; check the last one first, because they are indexed in order."""
     deadline = time.monotonic() + seconds
     waiting = list(ids)
     while waiting:

@@ -28,5 +28,5 @@ def questions(count: int, seed: int = 2) -> list[str]:
 
 
 def spread(values: Sequence[str], number: int) -> str:
-    """One of `values`, the same for the same number, all equally often."""
+    """One of `values`, determined by the number, all equally often."""
     return values[number % len(values)]

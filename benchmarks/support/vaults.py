@@ -1,4 +1,4 @@
-"""Vaults of any size, the same for the same seed: arcs of about three kilobytes with the marks that agents write."""
+"""Vaults of any size, the same for the same seed: arcs of about three kilobytes with agents' markers."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _STATUSES = ("active", "complete", "complete", "stalled")
 
 
 def make(root: Path, arcs: int, seed: int = 1) -> list[Path]:
-    """Their files, over 30 days before `NOW`."""
+    """Write the files of the arcs, spread over 30 days before `NOW`."""
     random = Random(seed)
     made = sorted((NOW - timedelta(hours=random.random() * DAYS * 24) for _ in range(arcs)), reverse=True)
     ids = [

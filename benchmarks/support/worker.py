@@ -34,7 +34,7 @@ class Worker:
 
 @contextlib.contextmanager
 def running_worker(name: str, count: int, folder: str | None, *words: str) -> Iterator[Worker]:
-    """The worker of that name over `count` memories; without a folder, over one that is removed afterwards."""
+    """Run the worker of that name over `count` memories; without a folder, in a temporary one."""
     with contextlib.ExitStack() as stack:
         folder = folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-"))
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The parts of a system whose document embedder costs nothing: it gives vectors that were made beforehand."""
+"""The parts of a system whose document embedder costs nothing: it returns precomputed vectors."""
 
 from array import array
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ TEXTS = 64
 
 
 class ZeroCost:
-    """Port `Embedder` with MiniLM's identity: documents get one of 4,096 unit vectors, questions the real one.
+    """Port `Embedder` with MiniLM's identity: documents get one of 4,096 unit vectors, questions real ones.
 
     The model is loaded when the first question is asked.
     """
@@ -54,7 +54,7 @@ class ZeroCost:
 
 
 class ZeroCostStates(ZeroCost):
-    """Port `TokenEncoder` too: documents get the token states of one of 64 texts."""
+    """Also port `TokenEncoder`: documents get the token states of one of 64 texts."""
 
     version = MiniLM.version
 
@@ -79,7 +79,8 @@ class ZeroCostStates(ZeroCost):
 
 
 def zero_cost_parts(settings: Settings, embedder: ZeroCost | None = None) -> Container:
-    """For `openbrain_cli.system.embedded.pipeline.running`: without token states, which cost a pass of the model."""
+    """For `openbrain_cli.system.embedded.pipeline.running`: without token states, which would need a run of the
+    model."""
     container = Container(settings, shared=True)
     container.__dict__.update(embedder=embedder or ZeroCost(), token_encoder=None)
     return container

@@ -1,7 +1,7 @@
 """The restore drills of docs/operations/backup.md on MariaDB, Redis and Elasticsearch, timed step by step.
 
-Twice from one backup: the database alone put back under living indexes, after later writes; and everything else new
-and empty, as on another machine. Each ends when a full comparison finds both indexes equal to the database.
+Two restores from one backup: the database alone, under live indexes and after later writes; and with everything else
+new and empty, as on another machine. Each ends when a full comparison finds both indexes equal to the database.
 """
 
 import argparse
@@ -35,12 +35,12 @@ Times = dict[str, float]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Size of the store."""
+    """Add the size of the store."""
     parser.add_argument("--drills-memories", type=int, default=100_000)
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Fill, back up, write more; then put back in both ways."""
+    """Fill, back up, write more; then restore in both ways."""
     count = options.drills_memories
     times: Times = {}
     with tempfile.TemporaryDirectory(prefix="openbrain-bench-") as root:
@@ -134,7 +134,7 @@ def _write(worker: Worker, first: int) -> None:
 
 
 def _restored(folder: Path, servers: Mapping[str, ServerProcess], times: Times, drill: str, count: int) -> None:
-    """Start the services, say that it was put back, and compare until nothing differs."""
+    """Start the services, declare the restore, and compare until nothing differs."""
     with contextlib.ExitStack() as stack:
         with _timed(times, f"{drill}: services started"):
             worker = stack.enter_context(_services(folder, servers))

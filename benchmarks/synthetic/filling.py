@@ -1,7 +1,7 @@
-"""A store filled in steps by the bulk ports of store and indexes, while no service runs: nothing is published, and
-searches need not see what is written at once.
+"""Fill a store in steps through the bulk ports of store and indexes, while no service runs: nothing is published, and
+searches need not see the writes at once.
 
-python -m benchmarks.synthetic.filling FOLDER COUNT SETTINGS; prints what it took as JSON.
+python -m benchmarks.synthetic.filling FOLDER COUNT SETTINGS; prints the time as JSON.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ STEP = 2000
 AHEAD = 2
 """Steps that the store may be ahead of the indexes."""
 REFRESH_MS = 60_000
-"""Where that is a setting: so that an index is written in few large parts."""
+"""Used if the index has this setting, so that it is written in few large parts."""
 
 
 async def fill_in_bulk(container: Container, count: int) -> float:
-    """Fill up to `count` memories, in both indexes when this returns; gives the seconds that it took."""
+    """Fill up to `count` memories, in both indexes when this returns. Return the seconds that it took."""
     begun = time.perf_counter()
     await ensure_workspace(container.store.workspaces, container.clock, WORKSPACE)
-    there = max(0, await indexed(container) // STEP - AHEAD) * STEP  # what is stored again is found as a duplicate
+    there = max(0, await indexed(container) // STEP - AHEAD) * STEP  # memories stored again are found as duplicates
     indexing: list[asyncio.Task[None]] = []
     for start in range(there, count, STEP):
         ids = await _stored(container, range(start, min(start + STEP, count)))
@@ -53,7 +53,7 @@ async def fill_in_bulk(container: Container, count: int) -> float:
 
 
 async def _stored(container: Container, numbers: Sequence[int]) -> Sequence[str]:
-    """Rows, history and vectors."""
+    """Store rows, history and vectors; return the ids."""
     ids = await stored(container, [synthetic_submission(number) for number in numbers])
     await _forget_events(container)
     events = announced(ids)
@@ -70,7 +70,7 @@ async def _forget_events(container: Container) -> None:
 
 
 async def _indexed(container: Container, ids: Sequence[str]) -> None:
-    """Entries and marks; written as beside a serving generation, which waits for no search to see them."""
+    """Write entries and marks. Write as to a generation that is being built, which does not wait for searches."""
     text, vectors = await container.text_generation(), await container.vector_generation()
     beside = [replace(each, status=GenerationStatus.BUILDING) for each in (text, vectors)]
     store = container.store
@@ -85,7 +85,7 @@ async def _indexed(container: Container, ids: Sequence[str]) -> None:
 
 
 async def main(folder: Path, count: int, given: dict[str, Any]) -> None:
-    """Make the schema where there is none, and fill."""
+    """Create the schema if it is missing, and fill."""
     tuning = given.get("text", {}).get("tuning")
     if tuning is not None:
         tuning["refresh_ms"] = REFRESH_MS

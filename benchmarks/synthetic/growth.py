@@ -1,7 +1,7 @@
 """Recall, writes, memory, disk and reindexing at several store sizes.
 
-All services in one process, over synthetic memories; each size has a store of its own, filled by the bulk ports first.
-Ratios are to the smallest size.
+All services in one process, over synthetic memories; each size has its own store, filled first through the bulk ports.
+Ratios are relative to the smallest size.
 """
 
 import argparse
@@ -36,15 +36,17 @@ INDEXES = ("text", "vector")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Sizes and parts."""
-    parser.add_argument("--growth-sizes", default="10000,100000,200000", help="memories, with commas between them")
-    parser.add_argument("--growth-folder", type=Path, help="keeps the stores, which are filled where they lack some")
-    parser.add_argument("--growth-reindex", type=int, default=1_000_000, help="no index of more is made anew")
+    parser.add_argument(
+        "--growth-sizes", default="10000,100000,200000", help="numbers of memories, separated by commas"
+    )
+    parser.add_argument("--growth-folder", type=Path, help="folder for the stores, filled as far as needed and reused")
+    parser.add_argument("--growth-reindex", type=int, default=1_000_000, help="largest store whose indexes are rebuilt")
     parser.add_argument("--growth-servers", action="store_true", help="MariaDB, Elasticsearch and Redis")
 
 
 @dataclass
 class _Figures:
-    """Of one size, by name and unit."""
+    """The figures of one size, by name and unit."""
 
     memories: int
     values: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -96,7 +98,7 @@ def _measured(folder: Path, size: int, options: argparse.Namespace) -> _Figures:
 
 
 def _recalls(worker: Worker, figures: _Figures) -> None:
-    """One client, questions that differ; a tenth of them before, to warm up."""
+    """One client, different questions; a tenth of them before as a warm-up."""
     url, key = f"{worker.ready['url']}/v1/brain/recall", str(worker.ready["key"])
     asked = [json.dumps({"query": question}) for question in questions(RECALLS + RECALLS // 10)]
     measure(url, key, 1, RECALLS // 10, asked[RECALLS:])
@@ -108,15 +110,15 @@ def _recalls(worker: Worker, figures: _Figures) -> None:
 
 
 def _memory(worker: Worker, servers: Mapping[str, ServerProcess], figures: _Figures) -> None:
-    """Of OpenBrain, and of each server."""
+    """The memory of OpenBrain and of each server."""
     figures.values["memory of all services", "MB"] = worker.ask("held")["held_mb"]
     for name, server in servers.items():
         figures.values[f"memory of {name}", "MB"] = held_mb(server.pid)
 
 
 def _writes(worker: Worker, client: httpx.Client, size: int, figures: _Figures) -> None:
-    """Memories that no store has yet: until they are acknowledged, and until all are in both indexes."""
-    # Numbers from the clock: a store that is kept has had those of the run before.
+    """Write new memories; measure until they are acknowledged, and until all are in both indexes."""
+    # Numbers from the clock: a reused store already has those of earlier runs.
     numbers = range(start := size + time.time_ns() // 1_000_000, start + WRITES)
     bodies = [remember_body(number) for number in numbers]
     url, key = f"{worker.ready['url']}/v1/brain/remember", str(worker.ready["key"])

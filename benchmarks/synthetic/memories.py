@@ -1,7 +1,8 @@
-"""Memories whose texts and vectors follow from their numbers, so that none is kept and all are the same on every run.
+"""Memories whose texts and vectors are computed from their numbers, so that none is stored and all are the same on
+every run.
 
-They are in 2 orgs, 20 projects and of 6 types, so that a sixtieth of them may be compared with each other. Of a
-hundred two say what an earlier one of their place says, and three say it with some words more.
+They have 2 orgs, 20 projects and 6 types, so that a memory may be compared with a sixtieth of the others. In every
+hundred, two repeat an earlier memory with the same org, project and type, and three repeat one with more words.
 """
 
 import json
@@ -21,12 +22,13 @@ from openbrain.domain.memory import MemoryType
 
 PLACES = 60
 _BACK = 11 * PLACES
-"""From a copy back to what it repeats, which is none."""
+"""Distance from a copy back to its original, which is not a copy itself."""
 _COPIES, _LONGER = (0, 1), (2, 3, 4)
-"""Numbers modulo 100."""
+"""Numbers modulo 100 that are copies, and longer copies."""
 _TOPICS, _OWN, _DIMENSIONS = 2048, 4096, 384
 _OWN_SHARE, _WORDING_SHARE = 0.9, 0.12
-"""Of a memory's direction beside its topic's, and of its wording's: cosines of .55 within a topic, .98 of a copy."""
+"""Weights of a memory's own direction, and of its wording, relative to its topic. They give a cosine of .55 within a
+topic, and .98 to a copy."""
 _NUMBER = re.compile(r"note (\d+):", re.IGNORECASE)
 
 
@@ -41,7 +43,7 @@ def synthetic_text(number: int) -> str:
 
 
 def synthetic_submission(number: int) -> Submission:
-    """As a producer would offer it."""
+    """The memory as a producer would submit it."""
     return Submission(
         content=synthetic_text(number),
         type=MemoryType(spread(TYPES, number)),
@@ -60,7 +62,7 @@ class SyntheticVectors(ZeroCost):
         self._topics, self._own = (_unit(chance.standard_normal((size, _DIMENSIONS))) for size in (_TOPICS, _OWN))
 
     async def embed(self, inputs: Sequence[str]) -> Sequence["array[float]"]:
-        """At the cost of some array operations."""
+        """Compute the vectors with a few array operations."""
         found = (_NUMBER.search(text) for text in inputs)
         of = np.array([zlib.crc32(each[1].encode()) if each else 0 for each in found], dtype=np.int64)
         wordings = np.array([zlib.crc32(text.encode()) for text in inputs], dtype=np.int64)
@@ -80,6 +82,6 @@ def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def remember_body(number: int) -> str:
-    """The same as the body of a request that remembers it."""
+    """The memory as the body of a remember request."""
     taken = {"content", "type", "org", "project", "tags"}
     return json.dumps(synthetic_submission(number).model_dump(mode="json", include=taken))

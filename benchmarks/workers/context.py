@@ -1,6 +1,6 @@
 """The process that benchmark `context` measures: memories of an agent and its projects on embedded parts, and its API.
 
-python -m benchmarks.workers.context FOLDER COUNT; prints its address as JSON, then its processor time for every line.
+python -m benchmarks.workers.context FOLDER COUNT; prints its address as JSON, then its CPU time for every input line.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ PROJECTS = 20
 
 
 def note(number: int, text: str) -> Submission:
-    """One in ten is the agent's own; the others are of its projects, and of all types."""
+    """One in ten is the agent's own; the others belong to its projects and have all types."""
     return Submission(
         content=text,
         type=MemoryType(spread(TYPES, number)),

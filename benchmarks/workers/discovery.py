@@ -35,7 +35,7 @@ async def main(folder: Path, count: int) -> None:
 
 
 async def raw_calls(container: Container) -> dict[str, Callable[[], Awaitable[float]]]:
-    """By the name of the row: what measures the median in ms of what the route cannot do without."""
+    """By the name of the row: the function that measures the median in ms of the unavoidable part of the route."""
     index: Any = container.text
     reader = index._prepared((await container.text_generation()).name).generation.reader()
     ids = sample(container)
@@ -65,13 +65,13 @@ async def raw_calls(container: Container) -> dict[str, Callable[[], Awaitable[fl
 
 
 async def median(call: Callable[[Any], Awaitable[object]], inputs: Sequence[Any]) -> float:
-    """Of one call each, in ms."""
+    """The time of one call each, in ms."""
     times = []
     for each in inputs:
         begun = time.perf_counter()
         await call(each)
         times.append((time.perf_counter() - begun) * 1000)
-        await asyncio.sleep(0)  # the services beside it must not starve
+        await asyncio.sleep(0)  # the services in this process must not starve
     return statistics.median(times)
 
 

@@ -1,8 +1,8 @@
 """The process that benchmarks `lifecycle` and `growth` measure: python -m benchmarks.workers.lifecycle FOLDER COUNT
 [SETTINGS].
 
-SETTINGS: JSON; without any all parts are embedded. Each line of its input is answered: `reindex text` and `reindex
-vector` with the seconds that took, others with what the process holds.
+SETTINGS: JSON; without any all parts are embedded. Answers each input line: `reindex text` and `reindex
+vector` with the seconds that it took, others with the memory of the process.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The process that benchmarks `pipeline` and `embedding` measure: every room on embedded parts, pinned to one core.
+"""The process that benchmarks `pipeline` and `embedding` measure: every service on embedded parts, pinned to one core.
 
 python -m benchmarks.workers.pipeline FOLDER REDIS_URL zero|minilm BATCH; measures from one line of its input to the
 next, and prints one JSON object.
@@ -21,7 +21,7 @@ TICK_S = 0.005
 
 
 async def lags(out: list[float]) -> None:
-    """Milliseconds by which the loop comes back later than asked."""
+    """Milliseconds by which the event loop wakes up late."""
     while True:
         begun = time.perf_counter()
         await asyncio.sleep(TICK_S)
@@ -43,7 +43,7 @@ async def main(folder: Path, redis_url: str, embedder: str, batch: int) -> None:
             await system.container.embedder.embed_query("warm")
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
-        # Where a model has the core a lag says nothing, and hundreds of looks a second are felt.
+        # While a model uses the core, lag means nothing, and measuring it hundreds of times a second costs time.
         ticker = asyncio.create_task(lags(late)) if embedder == "zero" else None
         begun, cpu = time.perf_counter(), time.process_time()
         await asyncio.to_thread(sys.stdin.readline)

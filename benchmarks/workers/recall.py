@@ -31,7 +31,7 @@ T = TypeVar("T")
 ROWS = 20
 CANDIDATES = 100
 COMPARED = 180
-"""Candidates of both indexes together: they share few."""
+"""Candidates of both indexes together: few are in both."""
 MOST = 10_000
 INPUTS = 60
 FILTERS = {"workspace only": Criteria(), "filtered": Criteria(org="acme", project="p4")}
@@ -46,8 +46,8 @@ async def main(folder: Path, count: int) -> None:
 
 
 async def raw_figures(container: Container, criteria: Criteria) -> dict[str, float]:
-    """Medians in ms of what a recall cannot do without, question by question, each part after the other; of time, and
-    (`cpu` after its name) of the process's CPU."""
+    """Medians in ms of the unavoidable parts of a recall, measured per question, one part after the other: elapsed
+    time, and (`cpu` after the name) CPU time of the process."""
     condition = visible(Viewer(workspace_id="default", agent_id=""), criteria, container.clock.now())
     vectors, text = await raw_vectors(container, condition), await raw_text(container, condition)
     rows, late = read_rows(container), await raw_late(container)
@@ -59,7 +59,7 @@ async def raw_figures(container: Container, criteria: Criteria) -> dict[str, flo
         result = await call
         times[part].append((time.perf_counter() - begun) * 1000)
         times[f"{part} cpu"].append((time.process_time() - cpu) * 1000)
-        await asyncio.sleep(0)  # the services beside it must not starve
+        await asyncio.sleep(0)  # the services in this process must not starve
         return result
 
     encoder = container.token_encoder
@@ -74,7 +74,7 @@ async def raw_figures(container: Container, criteria: Criteria) -> dict[str, flo
 
 
 async def raw_vectors(container: Container, condition: AllOf) -> Callable[["array[float]"], Awaitable[object]]:
-    """The engine's own query with the same filter, ids alone. Nothing expires, so the adapter leaves expiry out."""
+    """The engine's own query with the same filter, ids only. Nothing expires, so the adapter omits expiry."""
     index: Any = container.vectors
     shard = index._shard((await container.vector_generation()).name)._shard
     wanted = edge_filter(
@@ -88,7 +88,7 @@ async def raw_vectors(container: Container, condition: AllOf) -> Callable[["arra
 
 
 async def raw_text(container: Container, condition: AllOf) -> Callable[[str], Awaitable[object]]:
-    """tantivy's own search with the same filter, addresses alone."""
+    """tantivy's own search with the same filter, addresses only."""
     index: Any = container.text
     generation = index._prepared((await container.text_generation()).name).generation
 
@@ -104,7 +104,7 @@ async def raw_text(container: Container, condition: AllOf) -> Callable[[str], Aw
 
 
 async def raw_late(container: Container) -> Callable[["array[float]", Sequence[str]], Awaitable[object]]:
-    """The token states of these ids on a bare connection, compared with a question's."""
+    """Read the token states of these ids on a bare connection and compare them with a question's."""
     encoder, model = container.token_encoder, (await container.vector_generation()).model
     assert encoder is not None
     connection = sqlite3.connect(container.settings.data_dir / FILE)
@@ -129,7 +129,7 @@ def sample(container: Container) -> list[str]:
 
 
 def read_rows(container: Container) -> Callable[[Sequence[str]], Awaitable[object]]:
-    """20 whole rows by id on a bare connection."""
+    """Read 20 complete rows by id on a bare connection."""
     connection = sqlite3.connect(container.settings.data_dir / FILE)
     marks = ", ".join("?" * ROWS)
 

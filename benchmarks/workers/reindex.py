@@ -33,13 +33,13 @@ from openbrain_cli.system import event_loop
 from openbrain_cli.system.embedded.pipeline import running
 
 LOOK_S = 0.2
-"""Between two looks whether it is done."""
+"""Seconds between two checks whether it is done."""
 REST_S = 4.0
-"""Seconds that the services are watched for while there is nothing to do."""
+"""Seconds for which the idle services are measured."""
 
 
 async def made_anew(container: Container, kind: IndexKind) -> dict[str, float]:
-    """Seconds of CPU, of the clock, and of the clock from the first announcement on."""
+    """Rebuild an index. Return CPU seconds, elapsed seconds, and elapsed seconds from the first announcement on."""
     begun, cpu, scan = time.perf_counter(), time.process_time(), 0.0
     operation = Operation(
         id=uuid7(container.clock.now()),
@@ -55,7 +55,7 @@ async def made_anew(container: Container, kind: IndexKind) -> dict[str, float]:
         if state.status.ended:
             break
         if state.total is None:
-            scan = time.perf_counter()  # until then it waits for leases, however much there is to do
+            scan = time.perf_counter()  # until then it waits for leases, whatever the size
         await asyncio.sleep(LOOK_S)
     ended = time.perf_counter()
     spent = {"cpu": time.process_time() - cpu, "wall": ended - begun, "writing": ended - scan}
@@ -70,7 +70,7 @@ async def made_anew(container: Container, kind: IndexKind) -> dict[str, float]:
 
 
 async def at_rest(container: Container) -> None:
-    """Until the services have read what filling has announced: what is live goes before a reindex."""
+    """Wait until the services have read the events of filling: live events are handled before a reindex."""
     streams = container.settings.streams
     client = connect(streams)
     try:
@@ -88,7 +88,7 @@ async def at_rest(container: Container) -> None:
 
 
 async def measured(container: Container, kind: IndexKind) -> dict[str, float]:
-    """One turn of both sides; CPU a second of the services at rest; what the machine had to do besides."""
+    """Measure one turn of both sides, the CPU time per second of the idle services, and the load of the machine."""
     cpu = time.process_time()
     await asyncio.sleep(REST_S)
     resting = (time.process_time() - cpu) / REST_S
@@ -105,7 +105,7 @@ async def measured(container: Container, kind: IndexKind) -> dict[str, float]:
 
 
 async def main(settings: Settings, count: int, repeats: int) -> None:
-    """Prints one JSON object: what each turn took, by index."""
+    """Print one JSON object: the times of each turn, by index."""
     turns: dict[str, Any] = {kind.value: [] for kind in IndexKind}
     async with running(settings, zero_cost_parts) as system:
         parts = system.container

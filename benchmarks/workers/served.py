@@ -1,4 +1,4 @@
-"""The filled system that a worker measures, with its API on a port of its own."""
+"""The filled system that a worker measures, with its API on a separate port."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ async def served(
     settings: Mapping[str, Any] | None = None,
     parts: Callable[[Settings], Container] = zero_cost_parts,
 ) -> AsyncIterator[Container]:
-    """`count` memories in the folder, of `agent`; prints address and a key as the first line of JSON."""
+    """Serve `count` memories of `agent` in the folder; print address and key as the first JSON line."""
     async with running(Settings(data_dir=folder, **(settings or {})), parts) as system:
         await fill(system.container, count, submitted, agent)
         server = uvicorn.Server(uvicorn.Config(api(system.container), port=0, log_config=None, access_log=False))

@@ -1,6 +1,6 @@
-"""Readers of one side of the benchmark `signals`, many in one process: tells when each heard each signal.
+"""Readers of one side of the benchmark `signals`, many in one process: reports when each received each signal.
 
-Reads its task from the command line, prints `ready`, then one JSON list a signal; ends when its input does.
+Reads its task from the command line, prints `ready`, then one JSON list per signal; ends when its input is closed.
 """
 
 import asyncio
@@ -27,16 +27,16 @@ BEAT_S = 300.0
 
 
 class Heard:
-    """Tells of a signal once every reader of this process has heard it."""
+    """Reports a signal once every reader of this process has received it."""
 
     def __init__(self, readers: int) -> None:
         self._readers = readers
         self.begun = False
-        """Whether counting has begun: signals that were open before are told too."""
+        """True once counting has begun: readers also receive signals that were open before."""
         self._at: defaultdict[str, list[float]] = defaultdict(list)
 
     def note(self, signal: str) -> None:
-        """One more heard it."""
+        """Note that one more reader received it."""
         if not self.begun:
             return
         at = self._at[signal]
@@ -46,7 +46,7 @@ class Heard:
 
 
 async def main(task: dict[str, Any]) -> None:
-    """Until the input ends."""
+    """Run until the input is closed."""
     logs.configure(Logs(level="ERROR"))
     heard = Heard(task["count"])
     reading: list[Any] = []
@@ -58,7 +58,7 @@ async def main(task: dict[str, Any]) -> None:
         subscribers = [_subscriber(task, number, heard) for number in range(task["count"])]
         for start in range(0, len(subscribers), AT_ONCE):
             await asyncio.gather(*(each.__aenter__() for each in subscribers[start : start + AT_ONCE]))
-        await asyncio.sleep(1)  # the last streams open
+        await asyncio.sleep(1)  # time for the last streams to open
     heard.begun = True
     say("ready")
     await asyncio.to_thread(sys.stdin.read)
@@ -90,7 +90,7 @@ def _subscriber(task: dict[str, Any], number: int, heard: Heard) -> Subscriber:
 
 
 def say(words: str) -> None:
-    """To whoever started this."""
+    """Print a line to the parent process."""
     print(words, flush=True)
 
 

@@ -13,7 +13,7 @@ from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.system import event_loop
 
 TURNS = 500
-"""Of one session."""
+"""Thoughts of one session."""
 
 
 def turn(number: int, text: str) -> Submission:

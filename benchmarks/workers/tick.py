@@ -1,6 +1,6 @@
-"""One vault and its ticks, in a process of its own: python -m benchmarks.workers.tick FOLDER ARCS REPEATS.
+"""One vault and its ticks, in a separate process: python -m benchmarks.workers.tick FOLDER ARCS REPEATS.
 
-Prints CPU seconds of whole ticks, as the service runs them: request, hold, pages, signals, memories, health, report.
+Prints CPU seconds of complete ticks, as the service runs them: request, hold, pages, signals, memories, health, report.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ WORKSPACE = "default"
 
 
 class SteppingClock:
-    """Goes on by a second a tick, so that all of a run happens at the vault's time."""
+    """A clock that advances by one second per tick, so that the run happens at the vault's time."""
 
     def __init__(self) -> None:
         self._now = from_datetime(NOW)
@@ -55,7 +55,7 @@ class SteppingClock:
 
 
 class TickService:
-    """Ticks of one vault on the service's own wiring, with SQLite and without a model."""
+    """Ticks of one vault in the service's own container, with SQLite and without a model."""
 
     def __init__(self, base: Path, clock: SteppingClock) -> None:
         self.settings = Settings(
@@ -85,7 +85,7 @@ class TickService:
 
 
 def bare(root: str) -> int:
-    """The least work of any tick: every file's time and size."""
+    """The least work of any tick: read the time and size of every file."""
     files = 0
     with os.scandir(root) as found:
         for entry in found:
@@ -98,15 +98,15 @@ def bare(root: str) -> int:
 
 
 async def cpu(work: Awaitable[object]) -> float:
-    """Seconds of this process, all threads and the kernel included."""
+    """CPU seconds of this process, including all threads and the kernel."""
     began = time.process_time()
     await work
     return time.process_time() - began
 
 
 def cpu_bare(root: Path) -> float:
-    """Seconds of a scandir and a stat of every file, as the mean of so many passes that other processes disturb them as
-    they disturb a tick."""
+    """CPU seconds of a scandir and a stat of every file: the mean of enough passes that other processes disturb them as
+    much as a tick."""
     began, passes = time.process_time(), 0
     while (spent := time.process_time() - began) < BARE_S:
         bare(str(root))
@@ -115,8 +115,8 @@ def cpu_bare(root: Path) -> float:
 
 
 def cpu_written(folder: Path) -> float:
-    """Seconds of one file that is made, written and takes the place of another, as the mean of many. Disks differ in it
-    by an order of magnitude, and a first tick does it for every third page."""
+    """CPU seconds to create and write a file and rename it over another: the mean of many. Disks differ by an order of
+    magnitude, and a first tick does this for every third page."""
     folder.mkdir()
     for number in range(WRITTEN):
         (folder / f"{number}.md").write_bytes(PAGE)
@@ -128,7 +128,7 @@ def cpu_written(folder: Path) -> float:
 
 
 async def main(base: Path, arcs: int, repeats: int) -> dict[str, object]:
-    """All figures of a new vault, in a process that runs as a service does."""
+    """All figures of a new vault, in a process set up like a service."""
     root, clock = base / "vault", SteppingClock()
     root.mkdir()
     make(root, arcs)
@@ -136,25 +136,25 @@ async def main(base: Path, arcs: int, repeats: int) -> dict[str, object]:
     service = TickService(base, clock)
     store = service.container.store
     await store.workspaces.create_workspace(Workspace(id=WORKSPACE, name=WORKSPACE, created_at=0))
-    # As `consumer_service` does when it starts.
+    # `consumer_service` does the same at start.
     rules = await cpu(service.container.content_policy.ready())
     with long_running():
         return await figures_of(service, root, repeats, rules)
 
 
 def pages_of(root: Path) -> list[Path]:
-    """The arcs' pages, as they lie after the first tick."""
+    """The pages of the arcs, at their paths after the first tick."""
     return [path for path in sorted(root.rglob("2026-*.md")) if "frontal-lobe" not in path.parts]
 
 
 async def figures_of(service: TickService, root: Path, repeats: int, rules: float) -> dict[str, object]:
-    """The first tick between two looks at what is not ours to save, then every other figure once a repeat, the sides of
-    a ratio one after the other."""
+    """The first tick between two measurements of scandir and stat, then every other figure once per repeat, both sides
+    of a ratio one after the other."""
     plain, before = peak_mb(), cpu_bare(root)
     first = await cpu(service.tick())
     beside = (before + cpu_bare(root)) / 2
     figures: dict[str, list[float]] = {"bare": [], "unchanged": [], "started": [], "changed": []}
-    # Whatever changed within the last moment is read once more; then all has settled.
+    # Files changed a moment ago are read once more by the next tick; after that nothing changes.
     await asyncio.sleep(0.1)
     await service.tick()
     pages = pages_of(root)

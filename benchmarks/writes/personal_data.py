@@ -1,7 +1,7 @@
-"""Personal data in what is to be stored: how much is found, what else is taken for it, and what looking costs.
+"""Personal data in new memories: detection rate, false alarms, and the cost of the check.
 
-The labelled set is `benchmarks.support.labelled.personal_samples`: 300 texts with some, 300 with what looks like it.
-The second half was looked at once, when the detector was done.
+The labelled set is `benchmarks.support.labelled.personal_samples`: 300 texts with personal data, 300 with similar
+values. The second half was looked at once, when the detector was finished.
 """
 
 import argparse
@@ -19,7 +19,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Found and taken for some, by half; then what the look costs."""
+    """Detection rate and false alarms of each half; then the cost of the check."""
     from openbrain.adapters.personal_data.detection import PersonalDataDetector
 
     return detected(NAME, PersonalDataDetector(), personal_samples(), options.personal_data_repeats)

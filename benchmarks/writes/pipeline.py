@@ -1,6 +1,6 @@
-"""10,000 memories by XADD until both indexes hold them: every room in one process on one core, Redis on another.
+"""10,000 memories by XADD until both indexes have them: every service in one process on one core, Redis on another.
 
-The embedder costs nothing, so that what is measured is the pipeline.
+The embedder costs nothing, so that only the pipeline is measured.
 """
 
 import argparse
@@ -39,12 +39,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pipeline-count", type=int, default=10_000)
     parser.add_argument("--pipeline-repeats", type=int, default=3)
     parser.add_argument(
-        "--pipeline-batch", type=int, default=Streams().batch, help="most entries a consumer takes at once"
+        "--pipeline-batch", type=int, default=Streams().batch, help="most entries that a consumer reads at once"
     )
 
 
 def run(options: argparse.Namespace) -> Report:
-    """One fresh system a repeat."""
+    """Start a new system for each repeat."""
     count = options.pipeline_count
     bodies = submissions(count)
     runs, floors = [], []
@@ -88,7 +88,7 @@ def submissions(count: int) -> list[bytes]:
 
 
 def once(bodies: Sequence[bytes], embedder: str, batch: int) -> Mapping[str, float]:
-    """Start Redis and a worker on cores of their own, submit, take the worker's figures."""
+    """Start Redis and a worker on separate cores, submit, and read the worker's figures."""
     return asyncio.run(_once(bodies, embedder, batch))
 
 
@@ -148,7 +148,7 @@ async def _floor(bodies: Sequence[bytes], batch: int) -> float:
 
 
 def _until_indexed(store: Path, count: int, worker: "subprocess.Popen[str]") -> None:
-    """Looked at from here, on another core: counting rows costs more than indexing some."""
+    """Count on this core, not on the worker's: counting rows costs more than indexing some."""
     with contextlib.closing(sqlite3.connect(store)) as connection:
         while connection.execute("SELECT count(indexed_at) FROM memories").fetchone()[0] < count:
             if worker.poll() is not None:

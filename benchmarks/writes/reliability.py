@@ -1,9 +1,9 @@
 """Cost of reliability for a stage: indexing full text with and without lease, fence and parked retries.
 
-Both sides take the same events from the same server, read the same rows of the truth, write them into a new text index
-and mark them. With: the room as in production (FastStream reads; leases renewed, acknowledged by their owner only,
-retries and abandoned entries looked for, failures limited; the index asks what revision it holds). Without: a bare
-redis-py loop that acknowledges, and an index that takes what comes. Measured is the processor time of the process.
+Both sides read the same events from the same server and the same rows from the database, write them into a new text
+index and mark them. With: the service as in production (FastStream reads; leases are renewed, only their owner
+acknowledges, retries and abandoned entries are claimed, failures are limited; the index checks revisions). Without: a
+bare redis-py loop that acknowledges, and an index that accepts every write. Measured is the CPU time of the process.
 """
 
 import argparse
@@ -47,11 +47,11 @@ from tests.servers.processes.running import running
 
 NAME = "reliability"
 COST = 0.15
-"""Of throughput, at most."""
+"""Largest acceptable share of throughput."""
 BATCH = 512
 Project = Callable[[Sequence[str]], Awaitable[None]]
 Side = Callable[[str, Sequence[bytes], Project], Awaitable[float]]
-"""From a server's URL, events and what is done with a batch to seconds of processor time."""
+"""Takes a server's URL, events and the handler of a batch; returns CPU seconds."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +62,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Measure both sides in turn, again and again."""
+    """Measure both sides alternately, several times."""
     name = options.reliability_server
     with running(name) as servers, tempfile.TemporaryDirectory(prefix="openbrain-bench-") as folder:
         sizes = (options.reliability_events, options.reliability_repeats)
@@ -80,7 +80,7 @@ async def _measure(url: str, folder: Path, events: int, repeats: int) -> Report:
         for turn in range(repeats + 1):
             for name, side in sides.items():
                 seconds = await _indexed(side, url, folder, store, bodies, fenced=name == "with")
-                if turn:  # the first warms up
+                if turn:  # the first one is a warm-up
                     spent[name].append(seconds / events * 1e6)
     finally:
         await store.close()
@@ -91,7 +91,7 @@ async def _measure(url: str, folder: Path, events: int, repeats: int) -> Report:
 
 
 async def _remembered(store: Store, count: int) -> Sequence[bytes]:
-    """Memories in the truth; their events, taken from the outbox."""
+    """Store memories; return their events, taken from the outbox."""
     clock, content_policy = adapters.clock(), adapters.content_policy(Settings())
     await store.workspaces.create_workspace(Workspace(id="bench", name="bench", created_at=clock.now()))
     actor = Actor(key_id="k", name="bench", workspace_id="bench", agent_id="a", permissions=frozenset())
@@ -114,7 +114,7 @@ async def _remembered(store: Store, count: int) -> Sequence[bytes]:
 
 
 async def _indexed(side: Side, url: str, folder: Path, store: Store, bodies: Sequence[bytes], *, fenced: bool) -> float:
-    """One side, from the first event to the last mark, into an index of its own."""
+    """Measure one side, from the first event to the last mark, with its own index."""
     index = TantivyText(folder / uuid.uuid4().hex, commit_ms=200)
     generation = Generation(
         kind=IndexKind.TEXT, name="t", model="", dimensions=0, builder=index.builder, status="serving"
@@ -134,7 +134,7 @@ async def _indexed(side: Side, url: str, folder: Path, store: Store, bodies: Seq
 
 @contextmanager
 def _taking_what_comes(*, unless: bool) -> Iterator[None]:
-    """Without the fence an index asks nothing before it writes."""
+    """Without the fence, let the index write without checking revisions."""
     if unless:
         yield
         return
@@ -171,7 +171,7 @@ async def _with(url: str, bodies: Sequence[bytes], project: Project) -> float:
     started = time.process_time()
     await service.start()
     await done.wait()
-    await asyncio.sleep(0.05)  # the last acknowledgement; waiting costs no processor time
+    await asyncio.sleep(0.05)  # for the last acknowledgement; waiting costs no CPU time
     spent = time.process_time() - started
     await service.stop()
     await client.delete(settings.prefix + STORED.name)

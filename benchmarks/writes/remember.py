@@ -1,7 +1,8 @@
-"""POST /v1/brain/remember, one worker, against raw drivers that insert row, history and event on the same database.
+"""POST /v1/brain/remember, one worker, compared with raw drivers that insert row, history and event into the same
+database.
 
-The API runs alone in its process (`openbrain run api`); indexes and embedder are named but never reached by a write.
-The load comes from another process, on other cores where there are enough.
+The API runs alone in its process (`openbrain run api`); indexes and embedder are configured but never used by a write.
+The load comes from another process, on other cores if there are enough.
 """
 
 import argparse
@@ -33,14 +34,14 @@ TAIL = 10
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Sizes, repeats and databases."""
-    parser.add_argument("--remember-seconds", type=float, default=3.0, help="about how long one measurement takes")
+    parser.add_argument("--remember-seconds", type=float, default=3.0, help="approximate seconds of one measurement")
     parser.add_argument("--remember-repeats", type=int, default=3)
     parser.add_argument("--remember-databases", default="SQLite,MariaDB")
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A database with an API on it."""
+    """A database with an API."""
 
     name: str
     url: str
@@ -50,7 +51,7 @@ class Side:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Both sides in turn, at each concurrency."""
+    """Measure both sides alternately, at each concurrency."""
     rows: list[Row] = []
     for name in options.remember_databases.split(","):
         with side(name) as found:
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def _compare(side: Side, clients: int, repeats: int, seconds: float) -> Iterator[Row]:
-    # A number that no run had before keeps every content new.
+    # A number that no earlier run used, so that every content is new.
     fresh = itertools.count(time.time_ns())
     pool = texts(500)
 
@@ -90,7 +91,7 @@ def _compare(side: Side, clients: int, repeats: int, seconds: float) -> Iterator
 
 @contextlib.contextmanager
 def side(name: str) -> Iterator[Side]:
-    """A fresh database with an API process on it."""
+    """Run an API process on a new database."""
     from tests.servers.processes.running import running as servers
 
     needed = ["valkey"] if name == "SQLite" else ["valkey", "mariadb"]

@@ -1,7 +1,7 @@
-"""Secrets in what is to be stored: how many are found, what else is taken for one, and what looking costs.
+"""Secrets in new memories: detection rate, false alarms, and the cost of the check.
 
-The labelled set is `benchmarks.support.labelled.secret_samples`: 300 texts with a secret, 300 with what looks like one,
-half of it laid down before the detector was chosen.
+The labelled set is `benchmarks.support.labelled.secret_samples`: 300 texts with a secret, 300 with similar values; half
+of it was fixed before the detector was chosen.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from openbrain.ports.content import Detector
 NAME = "secrets"
 RECALL, FALSE_ALARMS = 0.97, 0.02
 COST_S = 20e-6
-"""Of an ordinary memory: a 26th of what a memory may cost at 1,900 a second."""
+"""Time of the check of an ordinary memory: a 26th of the time per memory at 1,900 a second."""
 PROSE = (
     "Deploys of the shop are on Tuesdays at nine, after the tests of the night; who deploys says so in the channel. "
 )
@@ -28,19 +28,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Found and taken for one, by half; then what the look costs."""
+    """Detection rate and false alarms of each half; then the cost of the check."""
     from openbrain.adapters.local.secret_detector import SecretDetector
 
     return detected(NAME, SecretDetector(), samples(), options.secrets_repeats)
 
 
 def detected(name: str, detector: Detector, made: Sequence[Sample], repeats: int) -> Report:
-    """A detector on a labelled set, and what it costs."""
+    """The results of a detector on a labelled set, and its cost."""
 
     def finds(text: str) -> bool:
         return any(detector.find([("content", text)]))
 
-    finds(made[0].text)  # loads what it needs
+    finds(made[0].text)  # loads the rules
     rows = []
     for half in HALVES:
         part = [each for each in made if each.half == half]

@@ -1,7 +1,7 @@
-"""Cost of the stream layer: a no-op handler against a bare redis-py loop and against taskiq-redis.
+"""Cost of the stream layer: a no-op handler compared with a bare redis-py loop and with taskiq-redis.
 
-All sides read the same events from the same server in this process and parse each with the same model; measured is the
-processor time of the process (not the server's) per event.
+All sides read the same events from the same server in this process and parse each with the same model. Measured is the
+CPU time of the process (not the server's) per event.
 """
 
 import argparse
@@ -35,7 +35,7 @@ OF_RAW, OF_TASKIQ = 0.5, 10.0
 MODEL = CloudEvent[MemoryStored]
 
 Side = Callable[[str, int], Awaitable[float]]
-"""From a server's URL and a number of events to seconds of processor time per event."""
+"""Takes a server's URL and a number of events; returns CPU seconds per event."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """Measure all sides in turn, again and again."""
+    """Measure all sides alternately, several times."""
     with running(options.stream_server) as servers:
         url = servers[options.stream_server].url
         return uvloop.run(_measure(url, options.stream_events, options.stream_repeats))
@@ -115,7 +115,7 @@ def _raw(batch: int) -> Side:
 
 
 def _ours(batch: int) -> Side:
-    """A room as in production: FastStream reads, leases, metrics, the loops beside it."""
+    """A service as in production: FastStream reads, with leases, metrics and background loops."""
 
     async def side(url: str, number: int) -> float:
         client = Redis.from_url(url)
@@ -126,7 +126,7 @@ def _ours(batch: int) -> Side:
 
         async def handle(batch: Sequence[Delivery[MemoryStored]]) -> None:
             nonlocal left, started, first
-            if not started:  # what starting costs, once a process, is not the question
+            if not started:  # the cost of starting a process is not measured
                 started, first = time.process_time(), len(batch)
             left -= len(batch)
             if left <= 0:
@@ -135,7 +135,7 @@ def _ours(batch: int) -> Side:
         service = Service("bench", [Subscription(spec=STORED, handler=handle)], settings)
         await service.start()
         await done.wait()
-        await asyncio.sleep(0.05)  # the last acknowledgement; waiting costs no processor time
+        await asyncio.sleep(0.05)  # for the last acknowledgement; waiting costs no CPU time
         spent = time.process_time() - started
         pending = await client.xpending(stream, "bench")
         await service.stop()

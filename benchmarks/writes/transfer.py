@@ -1,7 +1,8 @@
-"""GET export and POST import, one worker, against raw drivers that read or write the same rows on the same database.
+"""GET export and POST import, one worker, compared with raw drivers that read or write the same rows of the same
+database.
 
 Bare read: every column of the memories and their history, in order, page by page. Bare write: the same rows with their
-history and an event for each, in transactions of as many rows as an import has.
+history and an event for each, in transactions as large as those of an import.
 """
 
 import argparse
@@ -40,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
-    """All four in turn."""
+    """Measure all four alternately."""
     rows: list[Row] = []
     for name in options.transfer_databases.split(","):
         with side(name) as found:
@@ -110,7 +111,7 @@ def _import(found: Side, file: Path, count: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Bare:
-    """The driver alone."""
+    """Read or write with the driver alone."""
 
     url: str
     values: Sequence[Any]
@@ -119,14 +120,14 @@ class _Bare:
         self._statements([f"DELETE FROM {table}" for table in TABLES])
 
     def write(self) -> None:
-        """All rows, `GROUP` in a transaction."""
+        """Write all rows, `GROUP` per transaction."""
         if self._is_sqlite:
             self._write_sqlite()
         else:
             asyncio.run(self._write_mariadb())
 
     def read(self) -> None:
-        """All rows and their history."""
+        """Read all rows and their history."""
         if self._is_sqlite:
             self._read_sqlite()
         else:

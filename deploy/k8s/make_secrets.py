@@ -1,6 +1,6 @@
-"""`make k8s-secrets`: a file for each secret of an overlay; what stands there stays.
+"""`make k8s-secrets`: write a file for each secret of an overlay; existing files are kept.
 
-Reads `passwords`, which `openbrain acl --write FOLDER` writes into the same folder: a user and a password a line.
+Reads `passwords`, which `openbrain acl --write FOLDER` writes into the same folder: one user and password per line.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 SCALER = "scaler"
 LENGTH = 32
 _LETTERS = string.ascii_letters + string.digits
-"""They stand in URLs."""
+"""No other characters, because passwords are part of URLs."""
 REDIS = "redis://redis:6379/0"
 
 
@@ -23,7 +23,7 @@ def random_password() -> str:
 
 
 def of_users(passwords: Mapping[str, str], redis: str) -> dict[str, dict[str, str]]:
-    """A secret for each user of Redis: its URL, or what the scaler wants to know apart."""
+    """A secret for each Redis user: its URL, or for the scaler the parts of the URL."""
     parts = urlsplit(redis)
     made = {
         user: {"OPENBRAIN_STREAMS__URL": parts._replace(netloc=f"{user}:{password}@{parts.netloc}").geturl()}
@@ -47,7 +47,7 @@ def _of_sentinels(parts: SplitResult) -> dict[str, str]:
 
 
 def of_servers() -> dict[str, dict[str, str]]:
-    """What the servers are started with, and what the services say to them."""
+    """Random credentials of the servers, and the same for their clients."""
     mariadb, elastic, qdrant = random_password(), random_password(), random_password()
     return {
         "mariadb": {"OPENBRAIN_TRUTH__URL": f"mysql+aiomysql://openbrain:{mariadb}@mariadb/openbrain"},
@@ -61,7 +61,7 @@ def of_servers() -> dict[str, dict[str, str]]:
 
 
 def write(folder: Path, made: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """One `NAME.env` for each that is not there, readable by their owner alone; the names of those."""
+    """Write each missing `NAME.env`, readable by its owner only, and return the names of the new ones."""
     new = [name for name in made if not (folder / f"{name}.env").exists()]
     for name in new:
         descriptor = os.open(folder / f"{name}.env", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -72,14 +72,14 @@ def write(folder: Path, made: Mapping[str, Mapping[str, str]]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="with the file `passwords`; the secrets are written beside it")
+    parser.add_argument("folder", type=Path, help="Folder with the file `passwords`, to which the secrets are written.")
     parser.add_argument("--redis", default=REDIS, help=f"URL of Redis without user and password (default: {REDIS})")
     asked = parser.parse_args()
     passwords = asked.folder / "passwords"
     if not passwords.exists():
-        parser.error(f"{passwords} is not there: run `openbrain acl --write {asked.folder}` first")
+        parser.error(f"{passwords} does not exist: run `openbrain acl --write {asked.folder}` first")
     users = dict(line.split(maxsplit=1) for line in passwords.read_text(encoding="utf-8").splitlines())
-    # A server's password and its client's belong together: both are made, or neither.
+    # The secrets of a server and of its clients contain the same password: make both or neither.
     servers = of_servers()
     known = {name for name in servers if (asked.folder / f"{name.removesuffix('-server')}.env").exists()}
     made = of_users(users, asked.redis) | {name: each for name, each in servers.items() if name not in known}

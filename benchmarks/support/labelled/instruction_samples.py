@@ -1,7 +1,7 @@
 """A labelled set of memories: 60 that try to instruct the model that reads them, 60 that only look like it.
 
-In `instruction_samples.txt` a line is one, with + or - before it. Of each kind every second one was laid by: the rules
-were written on the first half alone.
+In `instruction_samples.txt` each line is a memory, with + or - before it. Every second one of each kind was held out:
+the rules were written on the other half only.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _FILE: Final = Path(__file__).with_suffix(".txt")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`instructs` is what a person says of the text."""
+    """`instructs` is a person's judgement of the text."""
 
     text: str
     instructs: bool

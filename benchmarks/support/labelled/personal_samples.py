@@ -1,8 +1,8 @@
-"""A labelled set of texts for the detection of personal data: 300 that hold some, 300 that hold what looks like it.
+"""A labelled set of texts for the detection of personal data: 300 with personal data, 300 with similar values.
 
-Every value is one that documentation gives: reserved domains, networks and telephone numbers, test numbers of cards,
-the examples of the IBAN registry and of the offices that give out numbers. The halves are put into other sentences and
-other code; the first was there to choose detectors by, the second was laid down with it and not looked at before.
+Every value comes from documentation: reserved domains, networks and telephone numbers, test card numbers, the examples
+of the IBAN registry and of the offices that issue numbers. The halves use different sentences and code; the first was
+used to choose detectors, the second was fixed at the same time and not looked at before.
 """
 
 import random
@@ -17,7 +17,7 @@ _HOSTS = ("example.com", "example.org", "mail.example.net", "shop.example", "a-b
 
 
 def personal_samples() -> Sequence[Sample]:
-    """All of them. `secret` says whether it is personal data."""
+    """All samples. `secret` is true for personal data."""
     made = []
     for personal, kinds, around in ((True, _PERSONAL, _AROUND_PERSONAL), (False, _LOOK_ALIKES, _AROUND_LOOK_ALIKES)):
         for kind, make in kinds.items():
@@ -31,7 +31,7 @@ def personal_samples() -> Sequence[Sample]:
 
 
 def _one(*forms: str) -> Make:
-    """One of them, with `#` for a digit."""
+    """A value, with a random digit for each `#`."""
 
     def make(source: random.Random) -> str:
         return "".join(source.choice("0123456789") if each == "#" else each for each in source.choice(forms))
@@ -44,7 +44,7 @@ def _email(source: random.Random) -> str:
 
 
 def _in(form: str, make: Make) -> Make:
-    """A text that is its own context."""
+    """A text that needs no sentence around it."""
     return lambda source: " " + form.format(make(source))
 
 
@@ -64,7 +64,7 @@ def _card(source: random.Random) -> str:
 
 
 def _called(**numbers: Sequence[str]) -> Make:
-    """A number of an office with the name that people give it."""
+    """An official number with its usual name."""
 
     def make(source: random.Random) -> str:
         form = source.choice(("{}: {}", "{} {}", '"{}": "{}"', "{} is {}", "{}={}", "{} no. {}"))

@@ -1,8 +1,8 @@
-"""A labelled set of texts for the detection of secrets: 300 that hold one, 300 that hold what looks like one.
+"""A labelled set of texts for the detection of secrets: 300 with a secret, 300 with a similar value.
 
-Each is a memory as an agent would write it, in prose or code, around a value that is made here: no value is anybody's,
-and none stands in this file. The set is the same every time. `HALVES` parts it: the first half was laid down before a
-detector was chosen, and the digest of each half is tested.
+Each is a memory as an agent would write it, in prose or code, around a generated value: no value is in use anywhere,
+and none is in this file. The set is the same every time. `HALVES` splits it: the first half was fixed before a detector
+was chosen, and a test checks the digest of each half.
 """
 
 import base64
@@ -24,7 +24,7 @@ Make = Callable[[random.Random], str]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A text, the value in it, and what it is. `secret` says whether it may be stored as it is."""
+    """A text, the value in it, and its kind. `secret`: it must not be stored unchanged."""
 
     kind: str
     text: str
@@ -34,7 +34,7 @@ class Sample:
 
 
 def samples() -> Sequence[Sample]:
-    """All of them."""
+    """All samples."""
     made = []
     for secret, kinds, contexts in ((True, _SECRETS, _AROUND_SECRETS), (False, _LOOK_ALIKES, _AROUND_LOOK_ALIKES)):
         for kind, make in kinds.items():
@@ -47,7 +47,7 @@ def samples() -> Sequence[Sample]:
 
 
 def digest(made: Sequence[Sample], half: str) -> str:
-    """Of a half of a set: another one says that the set was changed."""
+    """The digest of one half; another value means that the set was changed."""
     texts = "\0".join(f"{each.secret} {each.text}" for each in made if each.half == half)
     return hashlib.sha256(texts.encode()).hexdigest()
 

@@ -52,10 +52,10 @@ def test_the_wheel_holds_the_weights_their_licence_and_no_code(archive: Path, tm
 
 
 def test_another_file_or_archive_is_refused(archive: Path, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="not the file that was checked"):
+    with pytest.raises(SystemExit, match="does not have the expected sha256"):
         MAKER["weights"](archive)
     (tmp_path / "text.jar").write_text("no zip")
-    with pytest.raises(SystemExit, match="is not the archive"):
+    with pytest.raises(SystemExit, match="is not an archive with"):
         MAKER["weights"](tmp_path / "text.jar")
 
 

@@ -17,10 +17,10 @@ MEANING = {
     REFUSED: "Refused or failed: an input that a limit forbids, a conflict, a red line of `doctor`, a refused section "
     "or file, a difference that `verify` did not repair.",
     USAGE: "Wrong use: an unknown command or option, a missing argument.",
-    UNREACHABLE: "The server, or something that it needs, can't be reached or is busy: try again later.",
-    NOT_FOUND: "There is no such memory, key or workspace, or none that this key may see.",
-    NOT_ALLOWED: "No key, one that does not open anything, or one that is not for this.",
-    SETUP: "The settings can't work: the message says what to change.",
+    UNREACHABLE: "The server, or something that it needs, is unreachable or busy: try again later.",
+    NOT_FOUND: "There is no such memory, key or workspace, or this key may not see it.",
+    NOT_ALLOWED: "No key, an invalid or expired key, or a key without the permission.",
+    SETUP: "The settings are not usable: the message says what to change.",
     INTERNAL: "An error in OpenBrain itself: set OPENBRAIN_DEBUG=1 to see where.",
     INTERRUPTED: "Stopped with Ctrl-C.",
 }
