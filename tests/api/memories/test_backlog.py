@@ -246,7 +246,7 @@ async def test_a_full_stream_server_refuses_writes_until_there_is_room(
             await redis.xadd("filling", {"body": b"x" * 100_000})
         await _again(clock, pressure)
         response = await client.post(REMEMBER, json=offer("no room"))
-        assert "of its memory, and 85% may be used" in refused(response, 503)["detail"]
+        assert "of its memory; the limit is 85%" in refused(response, 503)["detail"]
         assert (await client.get("/v1/brain/list")).status_code == 200
         await pressure.admit_events()  # what reads the streams goes on: that is what empties them
 

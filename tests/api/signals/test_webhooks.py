@@ -116,7 +116,7 @@ async def test_a_workspace_has_so_many_and_no_more(brain: Brain) -> None:
 async def test_a_webhook_says_which_workspace_it_hears_and_none_hears_the_operators(brain: Brain) -> None:
     async with await admin_of(brain, "w2") as ada, await admin_of(brain, OPERATORS) as operator:
         assert (await ada.create_webhook(URL)).workspace_id == "w2"
-        with pytest.raises(Forbidden, match="an admin key of the workspace that it is to hear"):
+        with pytest.raises(Forbidden, match="an admin key of the workspace whose broadcasts it should receive"):
             await operator.create_webhook(URL)
         assert [each.workspace_id for each in (await ada.webhooks()).webhooks] == ["w2"]
         assert (await operator.webhooks()).count == 0

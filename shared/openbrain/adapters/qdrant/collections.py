@@ -71,7 +71,7 @@ class Collections:
         if not await self.exists(name):
             with translated():
                 await self._create(collection, dimensions)
-        same_dimensions(dimensions, await self._standing_dimensions(name), collection)
+        same_dimensions(dimensions, await self._existing_dimensions(name), collection)
         with translated():
             indexed = (await self._client.get_collection(collection)).payload_schema
             for field, schema in INDEXES.items():
@@ -143,10 +143,10 @@ class Collections:
 
     async def _standing(self, name: str) -> str:
         """Return the collection name after checking that it exists and is ours."""
-        await self._standing_dimensions(name)
+        await self._existing_dimensions(name)
         return self.collection(name)
 
-    async def _standing_dimensions(self, name: str) -> int:
+    async def _existing_dimensions(self, name: str) -> int:
         """Return the dimensions of its vectors; asked once. `TryLater` if it is missing, `SetupError` if it is not
         ours."""
         if name not in self._dimensions:

@@ -50,7 +50,7 @@ class QdrantVectors(Collections):
 
     async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
         """Write the entries; on return the server has applied and logged them."""
-        fit, failed = writable(entries, await self._standing_dimensions(name))
+        fit, failed = writable(entries, await self._existing_dimensions(name))
         for start in range(0, len(fit), POINTS):
             failed |= await self._upsert(self.collection(name), fit[start : start + POINTS])
             await asyncio.sleep(0)
@@ -82,7 +82,7 @@ class QdrantVectors(Collections):
         collection = self.collection(name)
         ends = None if within_s is None else asyncio.get_running_loop().time() + within_s
         for search in searches:
-            same_dimensions(len(search.vector), await self._standing_dimensions(name), collection)
+            same_dimensions(len(search.vector), await self._existing_dimensions(name), collection)
         filters = {condition: compiled(condition) for condition in {search.condition for search in searches}}
 
         async def ask(wanted: Mapping[int, int]) -> Sequence[Passages]:

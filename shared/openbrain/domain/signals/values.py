@@ -37,11 +37,11 @@ class Severity(StrEnum):
 
 
 SEVERITIES: tuple[Severity, ...] = tuple(Severity)
-"""The higher of two, by rank."""
 _RANKS: Mapping[Severity, int] = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 def stronger(one: Severity, other: Severity) -> Severity:
+    """The one with the higher rank."""
     return one if one.rank >= other.rank else other
 
 
@@ -50,7 +50,7 @@ class SignalState(StrEnum):
 
     ACTIVE = "active"
     ESCALATED = "escalated"
-    """Grave, and not acknowledged for a day."""
+    """Grave, and not acknowledged within the `escalate_s` of the settings."""
     ACKNOWLEDGED = "acknowledged"
     RESOLVED = "resolved"
     EXPIRED = "expired"
