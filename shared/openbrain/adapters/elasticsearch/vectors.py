@@ -34,7 +34,7 @@ class ElasticsearchVectors(Generations[VectorEntry]):
         self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True
     ) -> dict[str, Exception]:
         """Write in one bulk request for most batches; if `visible`, return after a refresh made the entries visible."""
-        fit, failed = writable(entries, await self._standing_dimensions(name))
+        fit, failed = writable(entries, await self._existing_dimensions(name))
         return failed | await super().write(name, fit, visible=visible)
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
@@ -51,7 +51,7 @@ class ElasticsearchVectors(Generations[VectorEntry]):
     ) -> Sequence[Sequence[Hit]]:
         """Run all searches in one request."""
         for item in searches:
-            same_dimensions(len(item.vector), await self._standing_dimensions(name), self.index(name))
+            same_dimensions(len(item.vector), await self._existing_dimensions(name), self.index(name))
         filters = {condition: compiled(condition) for condition in {search.condition for search in searches}}
 
         async def ask(wanted: Mapping[int, int]) -> Sequence[Passages]:
@@ -71,7 +71,7 @@ class ElasticsearchVectors(Generations[VectorEntry]):
         """Return 0: a tombstone replaces the whole document."""
         return 0
 
-    async def _standing_dimensions(self, name: str) -> int:
+    async def _existing_dimensions(self, name: str) -> int:
         if name not in self._dimensions:
             index = self.index(name)
             with translated():
