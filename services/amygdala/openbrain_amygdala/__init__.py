@@ -1,1 +1,1 @@
-"""The service of signals: what burns, heard by every agent."""
+"""The service for signals: alarms that every agent receives."""

@@ -21,15 +21,15 @@ from openbrain_amygdala.jobs.webhooks import Posting, post_again, post_due
 from openbrain_amygdala.unacknowledged import Unacknowledged
 
 ROUND = 500
-"""Rows that one round of purging takes, of each kind."""
+"""Maximum number of rows of each kind that one round of purging deletes."""
 PURGE_EVERY_S = 600.0
 POST_EVERY_S = 0.25
 POST_AGAIN, POST_AGAIN_EVERY_S = 50, 1.0
 
 
 def service(container: Container) -> Service:
-    """Raises and acknowledgements, from the shared streams and from those of each bound workspace. No backlog holds
-    them up: an alarm is taken while writes of memories are refused."""
+    """Consume raises and acknowledgements, from the shared streams and those of each bound workspace. No back pressure:
+    alarms are accepted even while writes of memories are refused."""
 
     async def raised(batch: Sequence[Delivery[SignalRaised]]) -> list[Exception | None]:
         results = await raise_all(
@@ -43,7 +43,7 @@ def service(container: Container) -> Service:
         await container.wake.notify()
         return results
 
-    async def came(batch: Sequence[Delivery[ForeignEvent]]) -> None:
+    async def foreign(batch: Sequence[Delivery[ForeignEvent]]) -> None:
         await raise_foreign(
             batch,
             signals=container.store.signals,
@@ -56,12 +56,12 @@ def service(container: Container) -> Service:
     events = container.settings.events
     workspaces = (None, *container.settings.streams.bound_workspaces)
     raises = [Subscription(spec=SIGNAL_RAISED, handler=raised, workspace=workspace) for workspace in workspaces]
-    # A fleet that acknowledges holds up no alarm.
+    # Apart, so that the acknowledgements of a large fleet do not delay alarms.
     acks = [
         Subscription(spec=SIGNAL_ACKNOWLEDGED, handler=acknowledged, workspace=workspace, apart=True)
         for workspace in workspaces
     ]
-    others = [Subscription(spec=_foreign(name), handler=came, apart=True) for name in events.streams]
+    others = [Subscription(spec=_foreign(name), handler=foreign, apart=True) for name in events.streams]
     return consumer_service(container, "amygdala", [*raises, *acks, *others], writes=True)
 
 
@@ -78,7 +78,7 @@ def _foreign(name: str) -> StreamSpec:
 
 
 def periodic_jobs(container: Container) -> Leader:
-    """Changes of signals by time, and posts to webhooks: by one replica."""
+    """Time-driven changes of signals, and posts to webhooks; run by one replica."""
     signals, webhooks = container.settings.signals, container.settings.webhooks
     kept = Retention(
         broadcasts=round(container.settings.streams.retention_s * MICROSECONDS),

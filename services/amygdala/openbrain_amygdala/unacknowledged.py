@@ -1,4 +1,4 @@
-"""Grave signals that nobody has acknowledged, counted when somebody looks."""
+"""Gauge of severe signals that nobody has acknowledged, counted when metrics are read."""
 
 import asyncio
 import time
@@ -10,11 +10,12 @@ from openbrain.ports.store.signals import Signals
 FRESH_S = 5.0
 PATIENCE_S = 3.0
 MOST = 1000
-"""Workspaces that the gauge names."""
+"""Maximum number of workspaces in the gauge."""
 
 
 class Unacknowledged:
-    """The gauge of every workspace. Each replica asks the database, so that none shows what it knew when it led."""
+    """The gauge per workspace. Every replica asks the database, so that none shows stale values from when it was the
+    leader."""
 
     def __init__(self, signals: Signals) -> None:
         self._signals = signals
@@ -23,7 +24,7 @@ class Unacknowledged:
         self._shown: set[str] = set()
 
     async def measure(self) -> None:
-        """Count, unless somebody did a moment ago. What can't be counted keeps its last value."""
+        """Update the gauge, unless it was updated less than `FRESH_S` ago. If the query fails, keep the last values."""
         async with self._lock:
             if time.monotonic() - self._at < FRESH_S:
                 return

@@ -16,10 +16,10 @@ from openbrain_embedder.handlers.memory_stored import Embedding, Events
 
 
 def service(container: Container) -> Service:
-    """Stored memories, and reindexing while nothing live waits.
+    """Embed stored memories, and reindex while no live event waits.
 
-    What is embedded for a generation beside the serving one comes as reindexing, apart from what is live: its model may
-    be slow, or away.
+    Work for generations other than the serving one arrives as `memory.reindex`, apart from live events: their model may
+    be slow or unavailable.
     """
 
     def embedding() -> Embedding:

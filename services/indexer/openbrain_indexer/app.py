@@ -22,11 +22,11 @@ from openbrain_indexer.handlers.text import project_text
 from openbrain_indexer.handlers.vectors import project_vector
 
 BATCHES = 4
-"""Indexes are paid by the batch (a commit, a refresh, a request), so that these services take more entries at once."""
+"""An index write costs a commit, refresh or request per batch, so these services read larger batches."""
 
 
 def text_service(container: Container) -> Service:
-    """Everything that changes or ends a memory, into the full-text index."""
+    """The service that writes stored and ended memories into the full-text index."""
     return _service(
         container,
         IndexKind.TEXT,
@@ -77,7 +77,7 @@ def _service(
 
     on_dead = note_failure(container, kind)
     checks: Mapping[str, Check] = {check: index.check, "generations": writers.check, "index": all_there}
-    # Apart: what is live mostly waits for the index to show it, and a rebuild can be written meanwhile.
+    # Apart: live writes mostly wait for the index refresh, and a rebuild can be written meanwhile.
     rebuild = Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True, apart=True)
     subscriptions = [*(Subscription(spec=spec, handler=handle, on_dead=on_dead) for spec in live), rebuild]
     return consumer_service(

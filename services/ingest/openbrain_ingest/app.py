@@ -16,7 +16,7 @@ from openbrain_ingest.handlers.memory_submitted import accept
 
 
 def service(container: Container) -> Service:
-    """Submissions, from the shared stream and from the one of each bound workspace."""
+    """Consume submissions from the shared stream and from that of each bound workspace."""
     tenants = Tenants(container.store.workspaces)
     settings = container.settings
 

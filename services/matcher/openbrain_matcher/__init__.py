@@ -1,1 +1,1 @@
-"""The matcher service: new memories held against the standing queries of their workspace."""
+"""The matcher service: compares new memories with the standing queries of their workspace."""

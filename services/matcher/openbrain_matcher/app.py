@@ -21,7 +21,7 @@ from openbrain_matcher.jobs.webhooks import Posting, post_due
 from openbrain_matcher.matching.books import Books
 
 BATCHES = 4
-"""Each batch is one transaction, whatever its size."""
+"""Larger batches are read, because each batch costs one transaction, whatever its size."""
 QUEUED_EVERY_S = 0.5
 VECTORS_EVERY_S = REPLAYS_EVERY_S = 1.0
 POST_EVERY_S = 0.25
@@ -29,7 +29,7 @@ PURGE_EVERY_S, PURGE, REMOVED_KEPT = 600.0, 500, DAY
 
 
 def service(container: Container) -> Service:
-    """Every new memory against the standing queries of its workspace."""
+    """Compare every new memory with the standing queries of its workspace."""
     store, clock = container.store, container.clock
     books = Books(store.standing_queries, clock)
 
@@ -46,7 +46,7 @@ def service(container: Container) -> Service:
 
 
 def periodic_jobs(container: Container) -> Leader:
-    """Jobs without an event: by one replica."""
+    """Periodic jobs, run by one replica."""
     store, clock, webhooks = container.store, container.clock, container.settings.webhooks
     books = Books(store.standing_queries, clock)
 

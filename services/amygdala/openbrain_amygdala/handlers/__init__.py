@@ -1,1 +1,1 @@
-"""Handlers of a signal's events: plain functions of (message, ports)."""
+"""Handlers of signal events: plain functions of (message, ports)."""

@@ -1,4 +1,4 @@
-"""Events of another system as signals: which fields say what is data, and what says nothing is no signal."""
+"""Turns events of other systems into signals. The settings map their fields; events without a severity are ignored."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,15 +23,15 @@ _log = structlog.get_logger(__name__)
 _WORD = re.compile(r"\w+")
 _TITLE = 255
 Foreign = Entry[ForeignEvent]
-"""Of another system's stream, which is its event's source."""
+"""An entry of another system's stream; the event's source is the stream's name."""
 
 
 async def raise_foreign(
     events: Sequence[Foreign], *, signals: Signals, rules: Events, now: int, content_policy: ContentPolicy
 ) -> None:
-    """Raise those of a batch that are signals. `now`: microseconds.
+    """Raise the events of a batch that are signals. `now`: microseconds.
 
-    None is a dead letter: their stream is not ours, and keeps them as it likes.
+    Refused events are logged and do not become dead letters: the stream is not ours and keeps its own entries.
     """
     await content_policy.ready()
     raises: list[Raise] = []
@@ -47,7 +47,7 @@ async def raise_foreign(
 
 
 def as_raise(foreign: Foreign, rules: Events, now: int) -> Raise | None:
-    """None for what is no signal. `Invalid` for one that can't be told."""
+    """The event as a raise; None if it is not a signal or is too old. `Invalid` if it is a signal without a title."""
     at, fields, stream = happened(foreign.id, now), foreign.event.data.fields, foreign.event.source
     severity = severity_of(fields, rules)
     if severity is None or now - at > rules.tuning.max_age_s * MICROSECONDS:
@@ -67,7 +67,7 @@ def as_raise(foreign: Foreign, rules: Events, now: int) -> Raise | None:
 
 
 def severity_of(fields: Mapping[str, str], rules: Events) -> Severity | None:
-    """The strongest that its fields, or its words where there are any, stand for."""
+    """The highest severity that the event's fields, or words in its texts, map to; None if none does."""
     meant = [values.get(fields.get(name, "").strip().lower()) for name, values in rules.severities.items()]
     if rules.words:
         text = " ".join(fields.get(name, "") for name in ("event", *rules.title, *rules.content))

@@ -1,4 +1,4 @@
-"""Acknowledgements by agents without HTTP: seen, stopped, over, listening."""
+"""Acknowledgements by agents without HTTP: signal seen, agent stopped, signal resolved, agent present."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ Acknowledgement = BoundEntry[SignalAcknowledged]
 async def record_acknowledgements(
     entries: Sequence[Acknowledgement], *, store: Store, now: int
 ) -> list[Exception | None]:
-    """Note what a batch says. A result for each: None, or why it was refused for good. `now`: microseconds.
+    """Record a batch. A result for each entry: None, or why it was refused permanently. `now`: microseconds.
 
-    Halts are acknowledged together, for a whole fleet does it at once.
+    Acknowledgements of the same halt are written together, because a whole fleet sends them at once.
     """
     results: list[Exception | None] = [None] * len(entries)
     stopped: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -44,7 +44,7 @@ async def record_acknowledgements(
 async def _change(entry: Acknowledgement, signals: Signals) -> Exception | None:
     data, workspace = entry.event.data, _workspace(entry)
     if not data.signal_id and not data.seq:
-        return Invalid("data.signal_id", "name the signal, or the seq of what was heard")
+        return Invalid("data.signal_id", "name the signal, or the seq of the broadcast received")
     change = SignalChange(
         workspace_id=workspace,
         step=Step.RESOLVED if data.action == "resolve" else Step.ACKNOWLEDGED,
@@ -56,7 +56,7 @@ async def _change(entry: Acknowledgement, signals: Signals) -> Exception | None:
     try:
         await signals.change_signal(change)
     except Conflict:
-        return None  # it has ended: whoever says so late has nothing more to do
+        return None  # it has already ended: a late acknowledgement has no effect
     except OpenBrainError as error:
         return error
     return None

@@ -1,4 +1,4 @@
-"""Turn raised events into signals, each once, however often it comes."""
+"""Turn raised events into signals; repeated deliveries of an event have no further effect."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -26,7 +26,7 @@ class Entry(Protocol[Data]):
 
 
 class BoundEntry(Entry[Data], Protocol[Data]):
-    """With the workspace, where its stream is bound to one."""
+    """An entry with the workspace that its stream is bound to, if any."""
 
     @property
     def workspace(self) -> str | None: ...
@@ -58,7 +58,7 @@ async def raise_counted(raises: Sequence[Raise], *, signals: Signals) -> Sequenc
 
 
 def happened(entry_id: str, now: int) -> int:
-    """The time at which an entry was added, microseconds, by the stream server's clock unless that is ahead of ours."""
+    """When an entry was added, in microseconds, by the stream server's clock; `now` if that clock is ahead of ours."""
     return min(now, int(entry_id.partition("-")[0]) * 1000)
 
 

@@ -1,1 +1,1 @@
-"""Changes of signals by time, and posts to webhooks: one file a periodic job."""
+"""Time-driven changes of signals, and posts to webhooks: one file per periodic job."""

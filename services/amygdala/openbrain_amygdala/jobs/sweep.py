@@ -1,4 +1,4 @@
-"""A round of changes of signals by time, and its counts."""
+"""One round of time-driven changes of signals and of purging, with its counts."""
 
 from dataclasses import asdict, dataclass
 
@@ -8,18 +8,18 @@ from openbrain.ports.store.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How long each kind is kept, microseconds."""
+    """How long each kind of row is kept, in microseconds."""
 
     broadcasts: int
     signals: int
-    """After their end."""
+    """Since they ended."""
     subscribers: int
-    """After they were seen."""
+    """Since they were last seen."""
     dead_letters: int
 
 
 async def sweep(store: Store, limit: int) -> int:
-    """Move what is due, by the database's clock."""
+    """Make the changes that are due, by the database's clock; their number."""
     swept = await store.signals.sweep_due(limit, await store.time())
     for step, number in asdict(swept).items():
         metrics.SIGNALS_MOVED.labels(step).inc(number)
@@ -27,7 +27,7 @@ async def sweep(store: Store, limit: int) -> int:
 
 
 async def purge(store: Store, limit: int, kept: Retention) -> int:
-    """Forget what is past its time; the most of any kind."""
+    """Delete rows past their retention; the largest number of any kind."""
     now = await store.time()
     rows = await store.signals.purge_signals(
         limit, broadcasts_before=now - kept.broadcasts, ended_before=now - kept.signals, now=now

@@ -1,4 +1,4 @@
-"""Giving broadcasts to webhooks: in order, at least once, and never for ever to one that takes none."""
+"""Posts broadcasts to webhooks: in order and at least once; after the last retry a broadcast becomes a dead letter."""
 
 import asyncio
 import itertools
@@ -17,7 +17,7 @@ from openbrain.ports.store.store import Store
 from openbrain.ports.store.webhooks import Webhook, WebhookDeadLetter
 
 AT_ONCE = 100
-"""Broadcasts that one webhook is given in one round, at most."""
+"""Maximum number of broadcasts read for one webhook in one round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Posting:
     backoff_s: Sequence[float]
 
     async def __call__(self, webhook: Webhook) -> int:
-        """The number of delivered ones. Ends at the first that was not taken: the order is kept."""
+        """Post the next broadcasts; the number delivered. Stops at the first failure to keep the order."""
         delivered, passed = 0, webhook.cursor
         attempts = webhook.attempts
         for row in await self.store.broadcasts.broadcasts_after(webhook.workspace_id, webhook.cursor, AT_ONCE):
@@ -68,14 +68,14 @@ class Posting:
 
 
 async def post_due(store: Store, posting: Posting, at_once: int) -> int:
-    """Post to every webhook that is due, all side by side; how many broadcasts were delivered."""
+    """Post to every webhook that is due, concurrently; the number of broadcasts delivered."""
     due = await store.webhooks.due_webhooks(await store.time(), at_once)
     return sum(await asyncio.gather(*(posting(item) for item in due)))
 
 
 async def post_again(store: Store, poster: Poster, limit: int) -> int:
-    """Dead letters that somebody wants posted again: once each, beside what is live; how many were tried. What is not
-    taken is dead again."""
+    """Post dead letters marked for replay, once each, independently of live broadcasts; the number tried. A failed one
+    becomes a dead letter again."""
 
     async def of_one(letters: Sequence[tuple[Webhook, WebhookDeadLetter]]) -> None:
         for webhook, letter in letters:
@@ -97,6 +97,7 @@ async def post_again(store: Store, poster: Poster, limit: int) -> int:
 
 
 def concerns(webhook: Webhook, row: BroadcastRow) -> bool:
-    """Whether this broadcast is posted to it: what it may hear of, about a signal that is or was strong enough."""
+    """True if this broadcast is for the webhook: it may see the signal's org, or the broadcast is for everyone, and the
+    signal's `raised_severity` is at least the webhook's minimum."""
     raised = Severity(orjson.loads(row.body)["data"]["raised_severity"])
     return raised.rank >= webhook.min_severity.rank and (row.everyone or webhook.hears(row.org))

@@ -1,4 +1,4 @@
-"""Turn memories into vectors: read the row, cut it into model inputs, embed those that no vector is known of.
+"""Turn memories into vectors: read the row, cut it into model inputs, embed those without a known vector.
 
 The event only says which row to read, so duplicates, reordering and replay change nothing.
 """
@@ -29,13 +29,13 @@ Stored = TypeVar("Stored", bound=MemoryStored)
 Inputs = Mapping[str, str]
 """Model inputs by their hash."""
 Failures = Mapping[str, Exception]
-"""The reasons why inputs could not be embedded, by memory id or by input hash. `TryLater`: the model was away."""
+"""Why inputs could not be embedded, by memory id or by input hash. `TryLater`: the model was unavailable."""
 
 SAVE_EVERY = MICROSECONDS // 4
-"""So much of the model's work may be lost in a crash."""
+"""Time between saves; a crash loses at most this much of the model's work."""
 
 LONG_CHARS = 5_000
-"""Cutting a text of this length takes some milliseconds: too long for the event loop."""
+"""Cutting a text of this length takes several milliseconds: too long for the event loop."""
 
 _log = structlog.get_logger(__name__)
 
@@ -47,7 +47,7 @@ class Document:
     memory: Memory
     event: CloudEvent[Any]
     inputs: Inputs
-    """In order. A passage that repeats itself word for word is there once: its vector would be the same."""
+    """In order. Identical passages appear once: their vectors would be the same."""
 
     @property
     def hashes(self) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ class Document:
             input_hashes=self.hashes,
             causation_id=self.event.causationid,
             traceparent=self.event.traceparent,
-            # For a generation beside the one that serves there may be as many as there are memories.
+            # Events for a generation other than the serving one may be as many as there are memories.
             bulk=vars(self.event.data).get("generation") is not None,
             version=self.memory.version,
         )
@@ -78,11 +78,11 @@ async def embed_stored(
     anew: bool = False,
     given: bool = False,
 ) -> Failures:
-    """Save the vectors of these memories as the truth has them now, with token states where `tokens` makes them; a
-    model is asked for `batch` inputs at once.
+    """Save the vectors of these memories by their current rows, with token states if `tokens` is given. The model gets
+    `batch` inputs per call.
 
     Each input is embedded once, however many memories share it; a memory whose inputs are all known needs no model.
-    `anew`: what is known is embedded again, and replaced. `given`: vectors that an import brought along are taken.
+    `anew`: embed and replace known vectors too. `given`: use vectors that came with an import.
     """
     documents = await _documents(events, store.memories, embedder)
     if not documents:
@@ -102,21 +102,21 @@ async def embed_stored(
 async def embed_known(
     events: Sequence[CloudEvent[Stored]], *, store: Store, embedder: Embedder, model: str, given: bool = False
 ) -> Failures:
-    """Embed while the model is away, as far as its vectors are known: `TryLater` for the memories that need it.
+    """Save memories whose vectors are all known while the model is unavailable; `TryLater` for the others.
 
-    `model`: the key of its identity, for it can't be asked.
+    `model`: the key of the model's identity, because the model can't be asked for it.
     """
     documents = await _documents(events, store.memories, embedder)
     if given:
         documents = await _with_given(documents, store.vectors, model)
     waiting, _ = await _save_known(documents, store.vectors, model)
-    return {item.memory.id: TryLater("the model is away, and not all of its vectors are known") for item in waiting}
+    return {item.memory.id: TryLater("the model is unavailable, and not all vectors are known") for item in waiting}
 
 
 async def _save_known(
     documents: Sequence[Document], vectors: Vectors, model: str, states: bytes = b""
 ) -> tuple[Sequence[Document], frozenset[str]]:
-    """Save and announce what needs no model; the others, and which inputs are known."""
+    """Save and announce the documents whose inputs are all known; the other documents, and the known inputs."""
     known = await vectors.known([item for document in documents for item in document.hashes], model, states)
     EMBEDDER_INPUTS.labels("known").inc(len(known))
     ready = [document for document in documents if known.issuperset(document.hashes)]
@@ -126,7 +126,7 @@ async def _save_known(
 
 
 async def _documents(events: Sequence[CloudEvent[Stored]], memories: Memories, embedder: Embedder) -> list[Document]:
-    """Of each memory that is alive and wants a vector, once. A duplicate's event says nothing new about its row."""
+    """One document for each active memory that wants a vector. Events of duplicates are skipped: they change no row."""
     latest = {event.data.memory_id: event for event in events if event.data.change is not Change.DUPLICATE}
     rows = await memories.indexable(list(latest))
     if len(rows) < len(latest):
@@ -140,7 +140,7 @@ async def _documents(events: Sequence[CloudEvent[Stored]], memories: Memories, e
 
 
 async def _with_given(documents: Sequence[Document], vectors: Vectors, model: str) -> list[Document]:
-    """Where an import brought a vector along, it is that of the memory's only passage."""
+    """If an import came with a vector, use it for the memory's only passage."""
     own = {
         given_input(document.memory.id, document.memory.content_hash): document
         for document in documents
@@ -166,14 +166,14 @@ async def _model_key(embedder: Embedder) -> str:
     try:
         return (await embedder.identity()).key
     except SetupError as error:
-        # It is told at start; what vanishes later is no fault of the memories that meet it.
+        # A wrong setup is reported at start. If it arises later, the memories are not at fault: retry them.
         raise TryLater(str(error)) from error
 
 
 async def _embed_missing(
     waiting: Sequence[Document], done: set[str], saving: "_Saving", *, encoder: Encoder, batch: int
 ) -> Failures:
-    """Embed slice by slice, and keep what is done when the model goes away in the middle."""
+    """Embed slice by slice; if the model becomes unavailable, save what is done and return `TryLater` for the rest."""
     missing = {name: text for item in waiting for name, text in item.inputs.items() if name not in done}
     refused: dict[str, Exception] = {}
     for some in _slices(missing, batch):
@@ -195,7 +195,7 @@ async def _embed_missing(
 
 
 class _Saving:
-    """Embeddings that are not saved yet: a transaction for many slices of a quick model, for each of a slow one."""
+    """Embeddings not saved yet: one transaction for many slices of a fast model, one per slice of a slow model."""
 
     def __init__(self, cache: Vectors, model: str, clock: Clock, *, replace: bool = False) -> None:
         self._cache, self._model, self._clock, self._replace = cache, model, clock, replace
@@ -219,12 +219,12 @@ class _Saving:
 
 
 async def _encode(inputs: Inputs, encoder: Encoder) -> tuple[dict[str, Encoding], dict[str, Exception]]:
-    """Encodings and errors by hash. One input that the model refuses does not fail its neighbours."""
+    """Encodings and errors by hash. An input that the model refuses does not fail the others of its batch."""
     try:
         return dict(zip(inputs, await encoder.documents(list(inputs.values())), strict=True)), {}
     except TryLater:
         raise
-    except Exception as error:  # noqa: BLE001 - each input gets the error that is its own
+    except Exception as error:  # noqa: BLE001 - halves are tried until each input has its own error
         if len(inputs) == 1:
             return {}, dict.fromkeys(inputs, error)
     encodings: dict[str, Encoding] = {}

@@ -1,8 +1,8 @@
-"""Models by which an event is embedded. The one that serves comes first; other written generations get events of their
-own, at low priority, so that a slow model that is not asked yet delays nothing.
+"""Chooses the models that embed an event: the serving generation's first. Other written generations get separate
+events at low priority, so that a slow model that does not serve yet delays nothing.
 
-What is written is read after the events: a generation that is not there yet is filled from the truth later, with
-everything that these events are about.
+The written generations are read after the events: a generation created later is filled from the database, including
+everything these events are about.
 """
 
 from collections import defaultdict
@@ -27,17 +27,17 @@ _log = structlog.get_logger(__name__)
 
 
 class Embedding:
-    """Embeds what events are about, for each written vector generation by its own model."""
+    """Embeds the memories of events, for each written vector generation by its own model."""
 
     def __init__(
         self, store: Store, embedders: Embedders, clock: Clock, batch: int, tokens: TokenEncoder | None = None
     ) -> None:
-        """`batch`: inputs a model is asked for at once; `tokens` makes token states, where they are wanted."""
+        """`batch`: inputs per model call; `tokens` makes token states, if they are wanted."""
         self._tokens = tokens
         self._store, self._embedders, self._clock, self._batch = store, embedders, clock, batch
 
     async def stored(self, events: Events) -> Failures:
-        """By memory. Events that name no generation are for the one that serves."""
+        """Embed; failures by memory. Events without a generation are for the serving one."""
         written = await self._written()
         for_all, by_name = _parted(events)
         failures = dict(await self._serving(for_all, written)) if for_all else {}
@@ -46,7 +46,7 @@ class Embedding:
         return failures
 
     async def known(self, events: Events) -> Failures:
-        """Embed while a model is away, as far as vectors are known: `TryLater` for the memories that need it."""
+        """Save memories whose vectors are known while a model is unavailable; `TryLater` for those that need it."""
         written = await self._written()
         for_all, by_name = _parted(events)
         failures: dict[str, Exception] = {}
@@ -60,7 +60,7 @@ class Embedding:
         return failures
 
     async def imported(self, events: Events) -> Failures:
-        """Embed like `known`, for the stream of low priority: work for the serving model does not wait for another."""
+        """Like `known`, but use the serving model: on the low-priority stream another model may be the one missing."""
         written = await self._written()
         for_all, by_name = _parted(events)
         failures = dict(await self._serving(for_all, written)) if for_all else {}
@@ -79,13 +79,14 @@ class Embedding:
             some = [event for event in events if bool(vars(event.data).get("re_embed")) is anew]
             failures |= await self._embed(some, written[0], anew=anew) if some else {}
         if any(item.status == GenerationStatus.BUILDING for item in written):
-            # The model that made what serves is no more: the one that replaces it takes these, and nothing waits.
+            # The serving generation's model is gone. The generation being built by its successor takes these memories,
+            # so nothing is retried here.
             failures = {name: error for name, error in failures.items() if not isinstance(error, ModelChanged)}
         await self._announce(events, failures, written)
         return failures
 
     async def _announce(self, events: Events, failures: Failures, written: Sequence[Generation]) -> None:
-        """Announce what was done for the serving generation for those of other models, once for each model."""
+        """Announce memories done for the serving generation to the generations of other models, once per model."""
         others = {item.model: item for item in written if item.model != written[0].model}
         ids = [event.data.memory_id for event in events if event.data.change is not Change.DUPLICATE]
         done = [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in failures]
@@ -93,7 +94,7 @@ class Embedding:
             await self._store.outbox.announce_again(done, generation.name)
 
     async def _beside(self, events: Events, name: str, written: Sequence[Generation]) -> Failures:
-        """For one generation. One that is no longer written needs nothing."""
+        """Embed for one generation other than the serving one; do nothing if it is no longer written."""
         generation = next((item for item in written if item.name == name), None)
         if generation is None:
             return {}
@@ -110,7 +111,7 @@ class Embedding:
         return failures
 
     async def _keep_no_more(self, generation: Generation, failures: Failures) -> Failures:
-        """An index that can't be kept up must not be gone back to."""
+        """Retire a generation that can no longer be updated, so that nobody rolls back to it."""
         await self._store.generations.retire(generation.kind, generation.name)
         reason = next(str(error) for error in failures.values() if _is_gone(error))
         _log.warning("embedder.kept_no_more", generation=generation.name, message=reason)
@@ -141,11 +142,11 @@ class Embedding:
 
 
 class _Gone(TryLater):
-    """The model is not to be had: told at start, and no fault of the memories that meet it later."""
+    """The model can't be set up any more. The memories are not at fault, so they are retried."""
 
 
 def _low_priority(events: Events) -> bool:
-    """Whether they come from where imports are announced: what is live brings no vector along."""
+    """True for events of `memory.reindex`, which also announces imports: only imports come with vectors."""
     return any(event.type == REINDEX.type for event in events)
 
 
@@ -154,11 +155,12 @@ def _is_gone(error: Exception) -> bool:
 
 
 def _parted(events: Events) -> tuple[Events, Mapping[str, list[CloudEvent[Any]]]]:
-    """Deliveries without a generation, and the others by generation. Embedded ones are left out."""
+    """Events without a generation, and the others by generation. `memory.reindex` events for indexers only (with a
+    model) are left out."""
     for_all: list[CloudEvent[Any]] = []
     by_name: defaultdict[str, list[CloudEvent[Any]]] = defaultdict(list)
     for event in events:
-        # Of what an event does not have, pydantic says so by an error, which takes longer than all else here.
+        # `vars`, because pydantic raises for a missing attribute, which costs more than everything else here.
         fields = vars(event.data)
         if fields.get("model") is not None:
             continue

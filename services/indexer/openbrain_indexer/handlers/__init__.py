@@ -1,1 +1,1 @@
-"""Handlers of the events that change what an index holds, one file an index."""
+"""Handlers of the events that change an index, one file per index."""

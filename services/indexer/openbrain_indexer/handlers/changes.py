@@ -1,4 +1,4 @@
-"""Events grouped by the generations that they are about."""
+"""Groups events by the generations that they apply to."""
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ _NOT_LIVE = frozenset({Change.DUPLICATE, Change.REINDEX})
 
 
 class Changed(Protocol):
-    """An entry with an event of a memory."""
+    """A stream entry with an event about a memory."""
 
     @property
     def event(self) -> CloudEvent[Any]: ...
@@ -27,7 +27,7 @@ async def project_changed(
     written: WritableIndexes,
     project: Callable[[Sequence[str], Sequence[Generation]], Awaitable[Failures]],
 ) -> Failures:
-    """Each memory into the generations that its event is about: all, those of a model, or the one it names."""
+    """Project each memory into the generations of its event: all, those of a model, or the one it names."""
     failures: dict[str, Exception] = {}
     for (name, model), ids in _changed(batch).items():
 
@@ -42,7 +42,7 @@ async def project_changed(
 
 
 def measure_shown(batch: Sequence[Changed], failures: Failures, index: str, now: int) -> None:
-    """Measure the delay from commit to index; for reindexing it says nothing."""
+    """Measure the delay from commit to index, of live events only: for reindexing it has no meaning."""
     observe = INDEXED_SECONDS.labels(index).observe
     for delivery in batch:
         event, fields = delivery.event, vars(delivery.event.data)
@@ -57,7 +57,7 @@ def _changed(batch: Sequence[Changed]) -> Mapping[tuple[str | None, str | None],
     its event is acknowledged unread."""
     changed: defaultdict[tuple[str | None, str | None], list[str]] = defaultdict(list)
     for delivery in batch:
-        # Of what an event does not have, pydantic says so by an error, which takes longer than all else here.
+        # `vars`, because pydantic raises for a missing attribute, which costs more than everything else here.
         fields = vars(delivery.event.data)
         if fields.get("change") is not Change.DUPLICATE:
             changed[fields.get("generation"), fields.get("model")].append(fields["memory_id"])

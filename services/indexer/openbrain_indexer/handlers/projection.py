@@ -1,7 +1,7 @@
-"""Project the truth into the indexes: read the row as it stands, write that state with its revision, mark it.
+"""Project the database into the indexes: read the current row, write that state with its revision, mark it as indexed.
 
-The event only says which row to read, so duplicates, reordering and replay change nothing. No clock is asked either:
-a row stands until the truth says that it has ended, and searches leave out by themselves what is past its time.
+The event only says which row to read, so duplicates, reordering and replay change nothing. No clock is used either: an
+entry stays until its row has ended, and searches filter out expired memories themselves.
 """
 
 import asyncio
@@ -23,36 +23,37 @@ from openbrain.ports.store.memories import Memories
 from openbrain.ports.store.store import Store
 
 ROUNDS = 5
-"""Number of reads of a row that changes meanwhile, before its entry is tried later."""
+"""How often a row that keeps changing is read before its event is retried later."""
 
 TURN = 64
-"""Rows made into entries between two turns of the event loop: about 2 ms."""
+"""Rows turned into entries before yielding to the event loop: about 2 ms."""
 
 Failures = Mapping[str, Exception]
 """Memory id -> why it could not be projected."""
 
 Write = Callable[[Sequence[Memory]], Awaitable[tuple[Failures, Sequence[Memory]]]]
-"""Writes rows; what failed, and what is whole now."""
+"""Writes rows; returns the failures, and the rows that are completely written."""
 
 Entry_contra = TypeVar("Entry_contra", contravariant=True)
 _log = structlog.get_logger(__name__)
 
 
 class Writable(Protocol[Entry_contra]):
-    """An index as the projection needs it; both ports have it."""
+    """The part of an index that the projection needs; both ports provide it."""
 
     builder: str
     at_once: int
 
     async def write(self, name: str, entries: Sequence[Entry_contra | Tombstone], *, visible: bool = True) -> Failures:
-        """Fenced."""
+        """Write entries, fenced by revision; failures by entry id."""
 
 
 async def write_all(
     index: Writable[Entry_contra], generations: Sequence[Generation], entries: Sequence[Entry_contra | Tombstone]
 ) -> Failures:
-    """Into all at once; what the first refuses. What another refuses alone is found when it is compared. Searches
-    must find what the rows are marked for; what only stands beside is refreshed before it is compared."""
+    """Write to all generations concurrently; the failures of the first. What only another refuses is found when that
+    generation is compared. Entries must be visible in a serving generation before their rows are marked; other
+    generations are refreshed before they are compared."""
     visible = serves(generations)
     first, *others = await asyncio.gather(
         *(index.write(item.name, entries, visible=visible) for item in generations), return_exceptions=True
@@ -68,12 +69,12 @@ async def write_all(
 
 
 def serves(generations: Sequence[Generation]) -> bool:
-    """Whether one of them answers searches."""
+    """True if one of them serves searches."""
     return any(generation.status == GenerationStatus.SERVING for generation in generations)
 
 
 async def in_turns(rows: Sequence[Memory]) -> AsyncIterator[Memory]:
-    """The rows, and now and then a turn for whatever else the process does."""
+    """Yield the rows, and let the event loop run other tasks after every `TURN` rows."""
     for number, row in enumerate(rows, 1):
         yield row
         if number % TURN == 0:
@@ -89,14 +90,14 @@ async def project(
     write: Write,
     at_once: int,
 ) -> Failures:
-    """Make these generations hold these memories as the truth has them now: `write` writes rows into them."""
+    """Bring these generations up to date with the current rows of these memories; `write` writes rows into them."""
     if serves(generations):
         return await _until_still(memory_ids, kind, store, write)
     return await _beside(memory_ids, store.memories, write, at_once)
 
 
 async def _beside(memory_ids: Iterable[str], memories: Memories, write: Write, at_once: int) -> Failures:
-    """Write alone: nothing is marked beside the serving generation, and the event of what a row moved on to follows.
+    """Write without marks: only the serving generation has marks, and a row that changes meanwhile gets another event.
     So parts need not wait for each other: one is read while another is written."""
     ids = list(dict.fromkeys(memory_ids))
     size = max(1, ceil(len(ids) / at_once))
@@ -107,7 +108,7 @@ async def _beside(memory_ids: Iterable[str], memories: Memories, write: Write, a
 
     parts = [part(ids[start : start + size]) for start in range(0, len(ids), size)]
     failures: dict[str, Exception] = {}
-    # All to their end, so that nothing runs on behind us.
+    # Wait for all of them, so that nothing keeps running after an error.
     for failed in await asyncio.gather(*parts, return_exceptions=True):
         if isinstance(failed, BaseException):
             raise failed
@@ -116,7 +117,7 @@ async def _beside(memory_ids: Iterable[str], memories: Memories, write: Write, a
 
 
 async def _until_still(memory_ids: Iterable[str], kind: IndexKind, store: Store, write: Write) -> Failures:
-    """Write and mark; a row that moved on in between is read and written again before it is acknowledged."""
+    """Write and mark. A row that changed in between is read and written again before its event is acknowledged."""
     pending = list(dict.fromkeys(memory_ids))
     failures: dict[str, Exception] = {}
     for _ in range(ROUNDS):
@@ -127,7 +128,7 @@ async def _until_still(memory_ids: Iterable[str], kind: IndexKind, store: Store,
         pending = list(await store.index_marks.mark(kind, done)) if done else []
         if not pending:
             return failures
-    busy = TryLater("these memories change faster than they are indexed; they are tried again")
+    busy = TryLater("these memories change faster than they are indexed; they will be retried")
     return failures | dict.fromkeys(pending, busy)
 
 
@@ -153,7 +154,7 @@ def fields(memory: Memory) -> Fields:
 
 
 def tombstones(memory: Memory, *, first: int, end: int) -> list[Tombstone]:
-    """Removals of the passages first..end-1. Ids are computed, never searched for."""
+    """Tombstones for the passages `first` to `end - 1`. Ids are computed, never looked up."""
     return [
         Tombstone(
             id=point_id(memory.id, number),
@@ -167,5 +168,5 @@ def tombstones(memory: Memory, *, first: int, end: int) -> list[Tombstone]:
 
 
 def _changed_at(memory: Memory) -> int:
-    """Since when nobody can have read the row as it was before."""
+    """The time of the row's last change: since then nobody can have read its earlier state."""
     return max(memory.updated_at, memory.deleted_at or memory.archived_at or memory.expires_at or 0)

@@ -1,4 +1,4 @@
-"""Rows of the database projected into the full-text index."""
+"""Projects rows of the database into the full-text index."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +14,7 @@ from openbrain_indexer.handlers.projection import Failures, Writable, fields, in
 async def project_text(
     memory_ids: Iterable[str], generations: Sequence[Generation], *, store: Store, index: Writable[TextEntry]
 ) -> Failures:
-    """Make these text generations hold these memories as the truth has them now."""
+    """Bring these text generations up to date with the current rows of these memories."""
 
     async def write(rows: Sequence[Memory]) -> tuple[Failures, Sequence[Memory]]:
         entries: list[TextEntry | Tombstone] = []
@@ -31,10 +31,11 @@ async def project_text(
 
 
 def text_entry(memory: Memory, builder: str) -> TextEntry:
-    """Date, speaker, names, content and tags as one searchable text; where it is long, in passages with the same."""
+    """Header (date and speaker), title, content, aliases and tags as one searchable text. Long content is also split
+    into passages, each with the same header, title, aliases and tags."""
     texts = (memory.content, *passages(memory.content))
     before, behind = (header(memory), memory.title), (" ".join(memory.aliases), " ".join(memory.tags))
-    whole, *parts = ("\n".join(filter(None, (*before, text, *behind))) for text in texts)
+    full, *parts = ("\n".join(filter(None, (*before, text, *behind))) for text in texts)
     return TextEntry(
         id=memory.id,
         memory_id=memory.id,
@@ -42,7 +43,7 @@ def text_entry(memory: Memory, builder: str) -> TextEntry:
         bucket=bucket(memory.id),
         digest=digest(memory.id, 0, memory.revision, memory.updated_at, memory.content_hash, builder),
         fields=fields(memory),
-        text=whole,
+        text=full,
         metadata=memory.metadata,
         passages=tuple(parts),
         names=names_of(memory),

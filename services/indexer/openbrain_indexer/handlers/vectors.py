@@ -1,4 +1,4 @@
-"""Rows of the database and the vectors of their passages projected into the vector index."""
+"""Projects rows of the database and the vectors of their passages into the vector index."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,9 +14,9 @@ from openbrain_indexer.handlers.projection import Failures, Writable, fields, in
 async def project_vector(
     memory_ids: Iterable[str], generations: Sequence[Generation], *, store: Store, index: Writable[VectorEntry]
 ) -> Failures:
-    """Make these vector generations hold these memories as the truth has them now.
+    """Bring these vector generations up to date with the current rows of these memories.
 
-    A row whose vectors belong to an older revision is left alone: the event of its own vectors follows.
+    A row whose vectors are of an older revision is skipped: the event for its current vectors follows.
     """
 
     async def write(rows: Sequence[Memory]) -> tuple[Failures, Sequence[Memory]]:
@@ -36,7 +36,7 @@ async def project_vector(
 async def _vector_entries(
     rows: Sequence[Memory], model: str, vectors: Vectors, builder: str
 ) -> tuple[list[VectorEntry | Tombstone], list[Memory]]:
-    """Entries of this model's generations, and the rows that they complete."""
+    """Entries for this model's generations, and the rows that are completely covered by them."""
     alive = [row.id for row in rows if not row.ended and row.wants_vector]
     passages = await vectors.passages(alive, model) if alive else {}
     entries: list[VectorEntry | Tombstone] = []
@@ -53,7 +53,8 @@ async def _vector_entries(
 
 
 def vector_entries(memory: Memory, embedded: PassageSet, builder: str) -> list[VectorEntry | Tombstone]:
-    """One point a passage, and a tombstone for each passage that an earlier revision had and this one lacks."""
+    """One point per passage, and a tombstone for each passage that an earlier revision may have had and this one
+    lacks."""
     shared = fields(memory)
     entries: list[VectorEntry | Tombstone] = []
     for number, vector in enumerate(embedded.vectors):

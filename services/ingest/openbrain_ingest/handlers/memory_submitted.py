@@ -1,4 +1,4 @@
-"""Turn submissions into memories, each once, however often it is submitted."""
+"""Turn submissions into memories; a repeated submission is stored once."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from openbrain.usecases.remember import Offer, remember
 from openbrain.usecases.submit import Tenants, from_event
 
 _AT_A_STRETCH = 64
-"""Submissions made into offers before the loop may turn to others."""
+"""Submissions turned into offers before yielding to the event loop."""
 
 
 class Submitted(Protocol):
-    """A submission and, where its stream is bound to one, the workspace."""
+    """A submission, and the workspace that its stream is bound to, if any."""
 
     @property
     def event(self) -> CloudEvent[MemorySubmitted]: ...
@@ -36,7 +36,7 @@ async def accept(
     content_policy: ContentPolicy,
     key_lifetime: int,
 ) -> list[Exception | None]:
-    """Store a batch in one transaction. A result for each: None, or why it was refused for good."""
+    """Store a batch in one transaction. A result for each: None, or why it was refused permanently."""
     results: list[Exception | None] = []
     offers: list[Offer] = []
     for number, submitted in enumerate(submissions, 1):

@@ -1,4 +1,4 @@
-"""Memories held against the standing queries of their workspace, and what they match delivered.
+"""Compares memories with the standing queries of their workspace, and delivers the matches.
 
 An event only says which row to read, so duplicates, reordering and replay change nothing.
 """
@@ -15,12 +15,10 @@ from openbrain_matcher.matching.book import Book
 from openbrain_matcher.matching.books import Books
 
 
-async def match(
-    memories: Sequence[QueuedMemory], *, store: Store, books: Books, now: int, queued: bool = False
-) -> int:
-    """Deliver matches; their number. Of a memory that changed since only the queue is cleared: what changed it has
-    it matched again. Where a workspace has no queries nothing is written, but for memories that were read from the
-    queue (`queued`): its queries were removed meanwhile."""
+async def match(memories: Sequence[QueuedMemory], *, store: Store, books: Books, now: int, queued: bool = False) -> int:
+    """Deliver matches; their number. A memory whose row has another revision by now is only removed from the queue: its
+    change queued it again. For a workspace without queries nothing is written, except that memories read from the queue
+    (`queued`) are removed from it: the workspace's queries were removed meanwhile."""
     by_workspace: defaultdict[str, list[QueuedMemory]] = defaultdict(list)
     for memory in memories:
         by_workspace[memory.workspace_id].append(memory)
@@ -36,7 +34,7 @@ async def match(
 
 async def _of_workspace(workspace_id: str, memories: Sequence[QueuedMemory], book: Book, store: Store, now: int) -> int:
     rows = await store.memories.rows([memory.memory_id for memory in memories])
-    # What a stream says of the workspace is not believed.
+    # The workspace in a stream's event is not trusted; the row's own counts.
     own = {item.id: item for item in rows.values() if item.workspace_id == workspace_id}
     ended = [row for row in own.values() if not row.alive(now)]
     if ended:
@@ -69,7 +67,7 @@ async def _found(
 
 
 def matches_of(row: Memory, passages: PassageSet | None, model: str, book: Book) -> Sequence[Match]:
-    """The matches of a memory, by its vectors where they are of its revision."""
+    """The matches of a memory. Its vectors are used only if they are of the row's revision."""
     vectors = passages.vectors if passages is not None and passages.revision == row.revision else ()
     return [
         Match(

@@ -1,1 +1,1 @@
-"""Periodic jobs: memories whose event was lost are matched, and queries get their vectors."""
+"""Periodic jobs: match queued memories, embed and replay queries, post to webhooks."""

@@ -1,6 +1,9 @@
-"""Jobs `queued` and `vectors`: what the queue in the database still holds (memories whose event did not come, that have
-no vectors or that ended) is matched, so that nothing in Redis is needed; and standing queries get the vector that they
-lack, when they were made while the model was away, and when another model takes over."""
+"""Jobs `queued` and `vectors`.
+
+`queued` matches the memories still in the database's queue (their event was lost, they have no vectors, or they ended),
+so that no match depends on Redis. `vectors` embeds standing queries that lack a vector: those created while the model
+was unavailable, and all of them for a new model.
+"""
 
 from array import array
 from collections.abc import Sequence
@@ -22,7 +25,7 @@ ROUND = 100
 
 
 async def match_queued(store: Store, books: Books, clock: Clock) -> int:
-    """Match the next few that are due; their number."""
+    """Match the next queued memories that are due; their number."""
     due = await store.matches.queued(clock.now(), ROUND)
     if due:
         await match(due, store=store, books=books, now=clock.now(), queued=True)
@@ -30,8 +33,8 @@ async def match_queued(store: Store, books: Books, clock: Clock) -> int:
 
 
 async def embed_queries(store: Store, embedders: Embedders, clock: Clock) -> int:
-    """Embed queries, by the models of all vector generations that are written. What came before a query had its
-    first one is looked at again."""
+    """Embed queries with the models of all written vector generations; the number of vectors. When a query gets its
+    first vector, start a replay of the memories stored since its creation."""
     made = 0
     for generation in await store.generations.written(IndexKind.VECTOR):
         lacking = await store.standing_queries.without_vector(generation.model, ROUND)
@@ -46,13 +49,14 @@ async def embed_queries(store: Store, embedders: Embedders, clock: Clock) -> int
         for query in lacking:
             if query.id not in known:
                 missed = Replay(query=query, since=query.created_at, before=(clock.now() + DAY, LAST_ID), again=False)
-                with suppress(NotFound):  # it was removed meanwhile
+                with suppress(NotFound):  # the query was removed meanwhile
                     await store.replays.start_replay(missed)
     return made
 
 
 async def _embedded(queries: Sequence[str], embedder: Embedder, dimensions: int) -> Sequence["array[float]"]:
-    """Embed one text. A refused one is near nothing: its words are still looked for."""
+    """Embed queries. One that the model refuses gets a zero vector, which is similar to nothing; it still matches by
+    its words."""
     try:
         return await embedder.embed_queries(queries)
     except NeverRetry:

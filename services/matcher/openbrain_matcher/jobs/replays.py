@@ -1,5 +1,5 @@
-"""Job `replays`: a standing query is held against memories of a time, from the newest back, some at a time. A process
-that dies in the middle leaves the rest to the next, which may deliver some twice."""
+"""Job `replays`: compares a standing query with past memories, newest first, page by page. If the process dies, the
+next one continues from the last page and may deliver some matches twice."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ AT_ONCE = 10
 
 
 async def replay(store: Store, clock: Clock) -> int:
-    """Go on with replays, one page each; their number."""
+    """Continue the pending replays, one page each; the number of replays."""
     replays = await store.replays.replays(AT_ONCE)
     for item in replays:
         await _go_on(item, store, clock.now())

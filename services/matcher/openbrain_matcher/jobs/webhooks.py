@@ -1,5 +1,5 @@
-"""Job `webhooks`: what standing queries find is posted to the addresses that their agents gave, in order and at least
-once. The inbox holds it all the same, so that what is given up is not lost."""
+"""Job `webhooks`: posts matches of standing queries to the webhooks of their agents, in order and at least once. The
+inbox keeps all of them, so that a match given up here is not lost."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from openbrain.usecases.content.inbox import last_number, shown_messages
 
 EVENT = "memory.matched"
 PAGE = 100
-"""Messages of an inbox that one webhook is taken through in one round."""
+"""Messages of the inbox read for one webhook in one round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Posting:
     backoff_s: Sequence[float]
 
     async def __call__(self, query: StandingQuery, webhook: QueryWebhook) -> int:
-        """Post messages; their number. Ends at the first that is to be tried again: the order is kept."""
-        # Asked before the inbox is read: what comes in between is behind it.
+        """Post messages; their number. Stops at the first that must be retried, to keep the order."""
+        # Read before the inbox, so that the cursor can't skip messages that arrive in between.
         last = await last_number(self.store.messages, query.viewer)
         rows = await self.store.messages.inbox(query.viewer, PAGE, webhook.cursor)
         posted = 0
@@ -50,7 +50,7 @@ class Posting:
         return posted
 
     async def _post(self, query: StandingQuery, webhook: QueryWebhook, row: Message) -> QueryWebhook:
-        """Post a page; the cursor then. Visibility is checked right before a message is sent."""
+        """Post one message; the webhook's new state. Visibility is checked right before the message is sent."""
         now = self.clock.now()
         (message,) = await shown_messages(self.store.memories, query.viewer, [row], now)
         try:
@@ -72,7 +72,7 @@ class Posting:
 
 
 async def post_due(posting: Posting, at_once: int) -> int:
-    """Post to every webhook that is due, all side by side; how many there were."""
+    """Post to every webhook that is due, concurrently; the number of webhooks."""
     due = await posting.store.query_webhooks.due(posting.clock.now(), at_once)
     await asyncio.gather(*(posting(query, webhook) for query, webhook in due))
     return len(due)

@@ -1,4 +1,4 @@
-"""The standing queries of one workspace: a matrix of vectors for each model, their words, and what each may see."""
+"""The standing queries of one workspace: a matrix of vectors per model, their words, and what each may see."""
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from openbrain.ports.subscriptions import StandingQuery
 from openbrain_matcher.matching.phrases import Phrases
 
 ALL_WORDS = 0.8
-"""The similarity of a memory that holds every word of the query, as in a recall."""
+"""The similarity given to a memory that contains every word of the query, as in a recall."""
 _ROWS = 64
 
 Vectors = Mapping[str, Mapping[str, "array[float]"]]
@@ -35,16 +35,16 @@ class _Line:
 
 
 class Book:
-    """Changed by `apply`, asked by `find`."""
+    """The standing queries of one workspace. Each query has a number: its row in the matrices; numbers are reused."""
 
     def __init__(self) -> None:
         self.seq = 0
-        """The number of the last change that it has."""
+        """`change_seq` of the last change applied."""
         self._lines: dict[int, _Line] = {}
         self._numbers: dict[str, int] = {}
         self._free: list[int] = []
         self._end = 0
-        """Behind the highest number that was ever given."""
+        """One more than the highest number in use so far."""
         self._without_words: set[int] = set()
         self._floors: Floats = np.empty(0, np.float32)
         self._matrices: dict[str, Floats] = {}
@@ -54,7 +54,7 @@ class Book:
         return len(self._numbers)
 
     def apply(self, changed: Sequence[StandingQuery], vectors: Vectors) -> None:
-        """Take over what changed, in order; vectors of those that stand, by query and model."""
+        """Apply changed queries, in order. `vectors`: those of queries that were not deleted, by query and model."""
         for query in changed:
             self._remove(query.id)
             if query.deleted_at is None:
@@ -62,8 +62,8 @@ class Book:
             self.seq = max(self.seq, query.change_seq)
 
     def find(self, memory: Memory, passages: Sequence["array[float]"], model: str) -> Sequence[Found]:
-        """Queries that match this memory and may see it. `passages`: its vectors by this model, none where there are
-        none. The caller has looked whether it is alive."""
+        """Queries that match this memory and may see it. `passages`: its vectors by this model; may be empty. The
+        caller has checked that the memory is alive."""
         near = self._near(passages, model)
         text = "\n".join((memory.title, memory.content, memory.speaker, *memory.tags))
         for number in self._phrases.held_by(text):
@@ -114,7 +114,7 @@ class Book:
         return number
 
     def _matrix(self, model: str, dimensions: int) -> Floats:
-        """With a row for every number."""
+        """The model's matrix, with a row for every number in use."""
         matrix = self._matrices.get(model)
         if matrix is None or len(matrix) < self._end:
             wider = np.zeros((len(self._floors), dimensions), np.float32)
@@ -125,7 +125,7 @@ class Book:
 
 
 def _sees(query: StandingQuery) -> Callable[[Memory], bool]:
-    # Whether the memory has expired is asked of the memory: the predicate is made once, of no time.
+    # The predicate is made once, so it ignores the time (0); the caller checks whether the memory has expired.
     sees = matcher(visible(query.viewer, query.criteria, 0))
     if query.include_own:
         return sees

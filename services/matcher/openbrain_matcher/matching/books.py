@@ -1,4 +1,4 @@
-"""The books of the workspaces that memories come from, as fresh as the database, and not too many."""
+"""A bounded cache of workspaces' books, brought up to date from the database before each use."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -9,21 +9,21 @@ from openbrain.ports.subscriptions import StandingQueries
 from openbrain_matcher.matching.book import Book
 
 MOST_QUERIES = 60_000
-"""In all books together, some 100 MB by a model of 384 dimensions; the one in use is kept whatever its size."""
+"""In all books together, about 100 MB with a model of 384 dimensions. The book used last is kept whatever its size."""
 KEPT = DAY // 2
-"""A book is made anew after that: removed queries are told of for a day."""
+"""After this, a book is rebuilt: the database keeps removed queries for only a day."""
 _PAGE = 500
 
 
 class Books:
-    """By workspace, the one that was used last at the end."""
+    """Books by workspace, in the order of their last use."""
 
     def __init__(self, queries: StandingQueries, clock: Clock) -> None:
         self._queries, self._clock = queries, clock
         self._books: OrderedDict[str, tuple[Book, int]] = OrderedDict()
 
     async def fresh(self, workspace_ids: Sequence[str]) -> Mapping[str, Book]:
-        """Of the workspaces among these that have standing queries, with every change that was committed before."""
+        """Books of those workspaces that have standing queries, with every change committed before the call."""
         changes = await self._queries.last_changes(workspace_ids)
         for workspace_id in set(workspace_ids) - changes.keys():
             self._books.pop(workspace_id, None)
