@@ -43,17 +43,17 @@ MEASURED_EVERY_S = 5.0
 TICKS_EVERY_S = 5.0
 POLICIES_EVERY_S = 20.0
 OPERATIONS_POLL_S = 0.25
-"""Between two looks for an operation to work on."""
+"""Interval between two polls for an operation to work on."""
 RELAYED = (
     *(table.STORED, table.EMBEDDED, table.SUPERSEDED, table.REINDEX, table.REINDEX_COMPLETED),
     table.LIFECYCLE_COMPLETED,
     *(table.BROADCAST, table.TICK_REQUESTED, table.TICK_COMPLETED),
 )
-"""The kinds of rows in the outbox."""
+"""The streams of the events in the outbox."""
 
 
 def housekeeper(container: Container, project_text: Project | None = None) -> Leader:
-    """The service, wired. `project_text` writes memories into a text index that needs it to be clean of erased ones."""
+    """The wired service. `project_text` rewrites memories in a text index that needs this to drop erased ones."""
     client: Redis = connect(container.settings.streams)
 
     async def close() -> None:
@@ -75,7 +75,7 @@ def housekeeper(container: Container, project_text: Project | None = None) -> Le
 
 
 def periodic_jobs(container: Container, client: Redis, project_text: Project | None) -> Sequence[PeriodicJob]:
-    """Each job: its round, and the wait before the next."""
+    """The periodic jobs: each with its round and the wait before the next one."""
     store, wake, settings = container.store, container.wake, container.settings
     tuning = settings.housekeeping.tuning
     publisher = Publisher(settings.streams, client)

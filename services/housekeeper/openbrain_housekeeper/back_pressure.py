@@ -1,4 +1,4 @@
-"""Work that causes events waits while too many wait already; what goes through all memories rests between its steps."""
+"""Back pressure for work that causes events, and pacing for operations that go through all memories."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def held_back(work: Callable[P, Awaitable[T]], pressure: Pressure) -> Callable[P, Awaitable[T]]:
-    """A step or round that causes events: it waits while too many wait already."""
+    """Wrap a step or round that causes events: it raises `TryLater` while too many events wait already."""
 
     async def when_there_is_room(*args: P.args, **kwargs: P.kwargs) -> T:
         await pressure.admit_events()
@@ -38,8 +38,8 @@ def paced(
     processor: Callable[[], float] = time.process_time,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> Step:
-    """A step that rests in proportion to its work, which leaves the remaining time to live traffic. `processor`: the
-    processor time of this process, in seconds."""
+    """Wrap a step: it sleeps in proportion to its work, to leave time for live traffic. `processor`: processor time of
+    this process, in seconds."""
 
     async def and_rest(operation: Operation) -> Progress:
         began, computed = time(), processor()
@@ -52,5 +52,5 @@ def paced(
 
 
 def _rest(worked: float, computed: float) -> float:
-    computing = min(worked, computed)  # others of this process computed as well
+    computing = min(worked, computed)  # other tasks of this process used the processor too
     return LOOKING_REST * computing + WAITING_REST * (worked - computing)

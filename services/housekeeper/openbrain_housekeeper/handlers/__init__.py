@@ -1,1 +1,1 @@
-"""Handlers of operations, one file a kind or resource: each does a bounded step."""
+"""Handlers of operations, one file per kind or resource: each call does a bounded step."""

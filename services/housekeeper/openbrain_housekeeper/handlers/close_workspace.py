@@ -1,4 +1,4 @@
-"""Operation `workspace-delete`: everything that a tenant had, its own row last."""
+"""Operation `workspace-delete`: removes all data of a tenant, its own row last."""
 
 from dataclasses import asdict, replace
 from typing import Any, Protocol
@@ -14,15 +14,14 @@ from openbrain_housekeeper.handlers.purge import purge_after
 
 CHUNK = 200
 REACHED = "reached"
-"""Member of a result: when the last memory was made that has ended so far. What lies before it is not walked through
-again by each step."""
+"""Member of a result: creation time of the last memory ended so far, from which the next step continues."""
 OPEN = frozenset(status for status in OperationStatus if not status.ended)
 SETTLE_S = 5.0
-"""Seconds after its end in which a workspace may still be written to, by a process that has just looked it up."""
+"""Seconds after its end in which a process that has just looked up the workspace may still write to it."""
 
 
 class Streams(Protocol):
-    """Access to the streams that `clean` needs."""
+    """Access to the streams that `workspace-delete` needs."""
 
     async def sweep(self, doomed: Doomed) -> Swept: ...
 
@@ -30,8 +29,8 @@ class Streams(Protocol):
 
 
 class Closing:
-    """First its memories are blanked and announced, so that the indexes let go of them; then rows and streams go, and
-    a purge is queued for what files keep."""
+    """First blanks and announces the memories, so that they are removed from the indexes; then deletes rows and
+    streams, and queues a purge for traces in files."""
 
     def __init__(self, store: Store, streams: Streams, clock: Clock, settle_s: float = SETTLE_S) -> None:
         self._store, self._streams, self._clock = store, streams, clock
@@ -49,7 +48,7 @@ class Closing:
         if dropped.rows:
             return step
         if dropped.waiting:
-            # For the indexes, or one came in after all: that is blanked too.
+            # Rows still wait for the indexes, or a memory was written after all: blank that one too.
             return replace(step, waits=True, result={name: item for name, item in result.items() if name != "blanked"})
         return await self._rest(operation, step, workspace_id)
 
@@ -62,7 +61,7 @@ class Closing:
             result[REACHED] = ended.reached
             return replace(step, done=done, total=max(step.total or 0, done), result=result)
         if since is not None:
-            # What came in meanwhile, with whatever time: once more from the beginning.
+            # Memories may have been written meanwhile, with any time: go through all once more.
             return replace(step, result=result)
         if self._clock.now() - operation.created_at < self._settle:
             return replace(step, waits=True)
@@ -75,7 +74,7 @@ class Closing:
             result["streams"] = {**asdict(swept), "dropped": await self._streams.drop(workspace_id)}
             return replace(step, result=result)
         if await self._store.operations.operations(workspace_id, 1, kinds={PURGE}, statuses=OPEN):
-            # What its erasures left elsewhere is named by them alone.
+            # Wait for open purges: only they name the traces that earlier erasures left elsewhere.
             return replace(step, waits=True)
         rows = await self._store.workspaces.drop_workspace(workspace_id, operation.id)
         purge = await self._store.operations.start_operation(purge_after(operation))

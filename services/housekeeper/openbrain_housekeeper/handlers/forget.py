@@ -1,4 +1,4 @@
-"""Operation `forget`: end everything that a filter matches, as the one who asked for it sees it."""
+"""Operation `forget`: ends all memories that match a filter and are visible to the one who requested it."""
 
 import re
 from functools import partial
@@ -12,23 +12,23 @@ from openbrain.usecases import stored_criteria
 from openbrain_housekeeper.handlers.purge import purge_after
 
 CHUNK = 200
-"""Memories of one transaction."""
+"""Memories per transaction."""
 REACHED = "reached"
-"""Member of a result: when the last memory was made that has ended so far; what is newer is not walked through again
-by each step."""
+"""Member of a result: creation time of the last memory ended so far. Steps go from newest to oldest and continue
+there."""
 
 
 class Forgetting:
-    """Steps of a transaction each; what has ended matches no more, so that a repeated step goes on where it was."""
+    """Each step is one transaction. Ended memories no longer match, so a repeated step continues where it was."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     async def __call__(self, operation: Operation) -> Progress:
-        """Forget a chunk. At the end `done` counts all that matched, also what a killed worker did not write down."""
+        """Forget a chunk. At the end `done` counts all matches, including those that a killed worker did not record."""
         request = operation.request
         erase = bool(request["erase"])
-        # A filter may quote what is to leave no trace.
+        # The filter itself may quote text that must leave no trace.
         stored = request[TRACES] if erase else request
         reached = operation.result.get(REACHED)
         made_by = int(request["made_by"] if reached is None else reached)
@@ -42,20 +42,20 @@ class Forgetting:
         if ended.rows:
             return Progress(done=done, total=total, result={past: done, REACHED: ended.reached})
         if reached is not None:
-            # What matches only since it was changed: once more from the newest on.
+            # Memories may match only since a recent change: go through all once more, from the newest.
             return Progress(done=done, total=total, result={past: done})
         result = {past: total}
         if erase:
             if party := stored_criteria.erased_party(stored):
                 clean, others = _struck_out(party), self._store.cleansing.clean_others
                 result["beside"] = await others(operation, clean, dry_run=False, party=party)
-            # The files hold the filter too: they are cleaned after this operation has ended.
+            # Files contain the filter too: the purge cleans them after this operation has ended.
             await self._store.operations.start_operation(purge_after(operation))
         return Progress(done=total, total=total, result=result, finished=True)
 
 
 def _struck_out(party: Party) -> CleanText:
-    """Of what is somebody's nothing is left; of what only says a text, the rest."""
+    """How texts are erased: completely if the filter names an agent or speaker; otherwise only the filter's text."""
     if party.agents or party.speakers:
         return lambda _: ERASED
     return partial(re.compile(re.escape(party.says), re.IGNORECASE).sub, ERASED)

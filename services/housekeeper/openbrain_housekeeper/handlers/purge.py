@@ -1,4 +1,4 @@
-"""Operation `purge`: what was erased in the truth leaves streams, indexes and files too."""
+"""Operation `purge`: removes what was erased in the database from streams, indexes and files too."""
 
 import time
 import uuid
@@ -18,18 +18,19 @@ from openbrain.ports.streams import Doomed, Swept
 from openbrain.usecases import purge_traces
 
 OWN = frozenset({"streams", "embeddings", "tombstones"})
-"""Phases that are about the memories of one purge."""
+"""Phases that concern only the memories of one purge."""
 LEFT = "done by a later purge"
 PATIENCE = 3600 * MICROSECONDS
-"""For so long a purge leaves the rest to those that follow it; they may never end."""
+"""How long a purge leaves its other phases to later purges; after that it does them itself, as new purges may never
+stop coming."""
 WRITTEN_AGAIN = 500
-"""Entries of an index that are written anew in one step."""
+"""Index entries rewritten per step."""
 ROUNDS = 20
-"""Number of checks whether an index is clean."""
+"""Maximum number of scrubs of one index."""
 
 
 class StreamFiles(Protocol):
-    """The streams as a purge needs them."""
+    """The part of the streams that a purge needs."""
 
     async def sweep(self, doomed: Doomed) -> Swept: ...
 
@@ -37,19 +38,19 @@ class StreamFiles(Protocol):
 
 
 class Index(Protocol):
-    """An index as a purge needs it."""
+    """The part of an index that a purge needs."""
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed: ...
 
 
 Project = Callable[[Sequence[str]], Awaitable[object]]
-"""Writes these memories into the text index as the truth has them."""
+"""Writes the current rows of these memories into the text index."""
 Indexes = Mapping[str, tuple[Callable[[], Index], Callable[[], Awaitable[Sequence[Generation]]]]]
-"""By name: the index, made when it is asked for, and its written generations, the serving one first."""
+"""By name: the index, created on demand, and its written generations, the serving one first."""
 
 
 def purge_after(operation: Operation) -> Operation:
-    """The purge of what files keep, queued at the end of an operation: the same however often its step is repeated."""
+    """The purge of traces in files, queued at the end of an operation; a repeated step queues the same one."""
     return Operation(
         id=str(uuid.uuid5(uuid.UUID(operation.id), PURGE)),
         workspace_id=operation.workspace_id,
@@ -60,7 +61,7 @@ def purge_after(operation: Operation) -> Operation:
 
 
 class Purging:
-    """A phase a step, each noted in the result: one that was not noted is done again."""
+    """One phase per step, recorded in the result; a phase that was not recorded is done again."""
 
     def __init__(
         self, store: Store, streams: StreamFiles, indexes: Indexes, clock: Clock, project: Project | None = None
@@ -71,7 +72,7 @@ class Purging:
         self._cleaned: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
 
     async def __call__(self, operation: Operation) -> Progress:
-        """`done` of `total` phases."""
+        """Do the next phase. `done` and `total` count phases."""
         phases: dict[str, Callable[[Operation], Awaitable[object]]] = {
             "streams": self._sweep,
             "embeddings": self._drop_embeddings,
@@ -91,7 +92,8 @@ class Purging:
     async def _phase(
         self, name: str, phase: Callable[[Operation], Awaitable[object]], operation: Operation
     ) -> object | None:
-        """A step on whole indexes and files, done once for all purges that wait for it."""
+        """Run a phase. Phases on whole indexes and files are left to a later purge if there is one, so that they run
+        once for all waiting purges."""
         young = self._clock.now() - operation.created_at < PATIENCE
         if name not in OWN and young and await self._store.operations.followed(operation):
             return LEFT
@@ -141,7 +143,7 @@ class Purging:
 
 
 class _Cleaning:
-    """One index on its way to be clean: what the engine can't do by itself is written again from the truth."""
+    """Cleans one index. What the engine can't remove by itself is rewritten from the database."""
 
     def __init__(self, index: Index, project: Project | None) -> None:
         self._index, self._project = index, project

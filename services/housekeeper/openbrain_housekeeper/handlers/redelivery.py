@@ -1,4 +1,4 @@
-"""Operations on streams: replay, dead letters again or away, bury. A step may be repeated: twice does no harm."""
+"""Operations on streams: replay entries, replay or discard dead letters, bury an entry. Steps are idempotent."""
 
 import asyncio
 from collections import defaultdict
@@ -27,16 +27,16 @@ from openbrain_housekeeper.jobs.operations import WAITS_FOR, Step
 
 AT_ONCE = 100
 CURSOR = "cursor"
-"""Member of a result: behind which the next step goes on."""
+"""Member of a result: the position after which the next step continues."""
 UNTIL = "until"
-"""Member of a result: what died later, by the stream server's clock, is not this operation's."""
+"""Member of a result: dead letters from this time on, by the stream server's clock, are not part of the operation."""
 NOTED = {"indexer-text": IndexKind.TEXT, "indexer-vector": IndexKind.VECTOR, "embedder": IndexKind.VECTOR}
-"""The groups whose dead letters stand on a memory's row as a failure."""
+"""Groups whose dead letters are recorded as failures on the memory's row."""
 Sleep = Callable[[float], Awaitable[object]]
 
 
 def steps(streams: StreamRedelivery, index_marks: IndexMarks, sleep: Sleep = asyncio.sleep) -> dict[str, Step]:
-    """By kind of operation."""
+    """The step of each kind of operation."""
     return {
         REPLAY: Replaying(streams, sleep),
         DEAD_REPLAY: Sorting(streams, sleep, lambda letters: _revive(streams, index_marks, letters)),
@@ -46,13 +46,13 @@ def steps(streams: StreamRedelivery, index_marks: IndexMarks, sleep: Sleep = asy
 
 
 class Replaying:
-    """Hands over what a stream kept between two ids, to each group by a stream of its own."""
+    """Hands over the entries of a stream between two ids to each group, through a separate stream per group."""
 
     def __init__(self, streams: StreamRedelivery, sleep: Sleep) -> None:
         self._streams, self._sleep = streams, sleep
 
     async def __call__(self, operation: Operation) -> Progress:
-        """`done` counts what the groups have settled."""
+        """`done` counts the entries that the groups have settled."""
         request = operation.request
         groups: dict[str, dict[str, Any]] = dict(operation.result.get("groups", {}))
         moved = waiting = 0
@@ -84,13 +84,13 @@ Act = Callable[[Sequence[DeadLetter]], Awaitable[Mapping[str, int]]]
 
 
 class Sorting:
-    """Walks through the dead letters that are wanted, those named or those that a filter matches."""
+    """Goes through the selected dead letters: those named, or those that a filter matches."""
 
     def __init__(self, streams: StreamRedelivery, sleep: Sleep, act: Act) -> None:
         self._streams, self._sleep, self._act = streams, sleep, act
 
     async def __call__(self, operation: Operation) -> Progress:
-        """`done` counts what was looked at; the result what became of it."""
+        """`done` counts the letters looked at; the result counts what was done with them."""
         request, result = operation.request, dict(operation.result)
         most = min(AT_ONCE, _most(request["rate"]))
         if request["letters"]:
@@ -118,13 +118,13 @@ class Sorting:
 
 
 class Burying:
-    """One entry, from whoever has it, to the dead letters."""
+    """Moves one entry to the dead letters, whichever consumer has it."""
 
     def __init__(self, streams: StreamRedelivery, index_marks: IndexMarks) -> None:
         self._streams, self._index_marks = streams, index_marks
 
     async def __call__(self, operation: Operation) -> Progress:
-        """`NotFound` where the group does not hold it."""
+        """`NotFound` if the entry is not pending in the group."""
         request = operation.request
         stream, group, entry = request["stream"], request["group"], request["entry"]
         body = await self._streams.body(stream, entry)
@@ -146,7 +146,7 @@ async def _revive(
         memory_id = _memory(letter.fields.get("__data__", "").encode())
         if letter.group in NOTED and memory_id:
             noted[NOTED[letter.group]].append(memory_id)
-    # First, so that a failure of the new delivery is not taken back.
+    # Clear first, so that a failure of the new delivery is not cleared.
     for kind, ids in noted.items():
         await index_marks.clear_failures(kind, sorted(set(ids)))
     done = await streams.revive([letter.id for letter in letters])
@@ -158,12 +158,12 @@ async def _discard(streams: StreamRedelivery, letters: Sequence[DeadLetter]) -> 
 
 
 def _most(rate: int | None) -> int:
-    """Entries of a step: what a quarter of a second allows."""
+    """Entries per step: what the rate allows in a quarter of a second."""
     return max(1, rate // 4) if rate else 1_000_000
 
 
 def _memory(body: bytes) -> str:
-    """The memory that an event is of; '' for what is no such event."""
+    """The memory id of an event; '' if the body is not an event about a memory."""
     try:
         memory_id = orjson.loads(body)["data"]["memory_id"]
     except (ValueError, TypeError, KeyError):

@@ -1,8 +1,8 @@
-"""Operation `reindex`: an index made anew beside the one that serves, or memories written again where they are.
+"""Operation `reindex`: builds a new generation of an index beside the serving one, or rewrites entries in place.
 
-Made anew: a generation is begun; every live writer knows it; the truth is walked through, each memory announced for it;
-both are compared; then it serves, and the one before is kept. What is noted after each step is where a killed worker's
-successor goes on; every step may be repeated.
+A new generation is begun; all live writers learn of it; the rows of the database are walked and announced for it; it is
+compared with the database; then it serves, and the previous one is kept. Progress is recorded after each step, where
+another worker continues if this one is killed; every step may be repeated.
 """
 
 import asyncio
@@ -40,42 +40,43 @@ from openbrain_housekeeper.handlers.reindex_request import (
 PAGE = 1000
 """Memories announced in one step."""
 BEHIND = 4000
-"""Entries that may wait in the stream before more are announced: what is live is read first, and memory is bounded."""
+"""No more are announced while more entries than this wait in the stream: live events are read first, and the stream's
+memory is bounded."""
 ROUNDS = 5
-"""Number of times that a difference is announced again before it counts as failed."""
+"""How often a difference is announced again before it counts as failed."""
 SHOWN = 5
-"""Ids in a message."""
+"""Maximum number of ids in a message."""
 LEFT = "left"
-"""Member of a result: what was lacking in the round before."""
+"""Member of a result: memories that were missing in the previous round."""
 MOST_LEFT = 200
-"""Of these, as many as are told from what is lacking now."""
+"""Maximum number of them that are recorded, to compare them with those missing now."""
 GRACE = 10 * MICROSECONDS
 """Changes younger than this (microseconds) are left to the stream that announced them."""
 PATIENCE = 600 * MICROSECONDS
-"""So long a busy stream is waited for before both are compared all the same."""
+"""How long a busy stream is waited for before the comparison runs anyway."""
 GROUPS = {IndexKind.TEXT: ("indexer-text",), IndexKind.VECTOR: ("embedder", "indexer-vector")}
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An index and how a generation of it is planned and made ready."""
+    """An index, and how a generation of it is planned and prepared."""
 
     index: Callable[[], reconcile.Index]
     plan: Callable[[Operation], Awaitable[Generation]]
-    """Always the same for the same operation while the index that serves is the same."""
+    """Deterministic for an operation as long as the serving generation is the same."""
     prepare: Callable[[Generation], Awaitable[object]]
 
 
 Publish = Callable[[Sequence[tuple[str, bytes]]], Awaitable[Sequence[Exception | None]]]
 Behind = Callable[[Sequence[str]], Awaitable[int]]
-"""Entries of `memory.reindex` that these groups have not done yet."""
+"""Number of entries of `memory.reindex` that these groups have not done yet."""
 Oldest = Callable[[Sequence[str]], Awaitable[int | None]]
-"""Since when the oldest of them waits, by our clock; None where none does."""
+"""Since when the oldest of them waits, by our clock; None if none waits."""
 
 
 class Reindexing:
-    """A step at a time; `result.phase` says which comes next."""
+    """Does one step per call; `result.phase` names the next phase."""
 
     def __init__(
         self,
@@ -101,11 +102,11 @@ class Reindexing:
         }
 
     async def __call__(self, operation: Operation) -> Progress:
-        """`done` of `total` memories are announced."""
+        """Do the next step. `done` of `total` memories are announced."""
         return await self._phases[operation.result.get("phase", "plan")](operation)
 
     async def clean_up(self, operation: Operation) -> None:
-        """Take away what was built and never served. `TryLater` while somebody may still write it."""
+        """Drop a generation that was built and never served. `TryLater` while a writer may still write into it."""
         if "generation" not in operation.result:
             return
         planned = generation_of(operation)
@@ -144,12 +145,12 @@ class Reindexing:
             if planned.name not in writer.names
         ]
         if unaware:
-            raise TryLater(f"{len(unaware)} of those who write indexes do not know the new one yet")
+            raise TryLater(f"{len(unaware)} index writers do not know the new generation yet")
         return await self._counted(operation, {})
 
     async def _counted(self, operation: Operation, changes: Mapping[str, Any]) -> Progress:
-        # Without an end, a walk of a bounded rate would never catch up with many writers. No clock tells the end: who
-        # stored what stands here may have another, and nobody but this walk writes that into the new index.
+        # The walk needs a fixed end: at a limited rate it would never catch up with many writers. The end is not a
+        # time: rows may have been stored by another clock, and only this walk writes them into the new generation.
         measured = await self._store.expected_entries.measure_extent(extent_of(operation))
         return replace(_next(operation, "scan", **changes, until=measured.until), total=measured.rows)
 
@@ -183,8 +184,9 @@ class Reindexing:
         return _next(operation, "complete", failures=failures)
 
     async def _until_done(self, operation: Operation, announced: int, most: int | None = None) -> bool:
-        """Whether the readers have done all that was announced by then, and of what came since all but `most`;
-        `TryLater` while they have not and it is worth waiting. What is live may announce more all the time."""
+        """True if the readers have done everything announced until `announced` and, with `most`, at most that many
+        entries wait (live writes may announce more all the time). Otherwise `TryLater` until `PATIENCE` is over, then
+        False."""
         groups = GROUPS[extent_of(operation).kind]
         oldest = await self._oldest(groups)
         done = oldest is None or oldest > announced
@@ -203,10 +205,10 @@ class Reindexing:
         quiet = await self._until_done(operation, result["announced_by"], most)
         generation, now = generation_of(operation), self._clock.now()
         if not quiet and now - result.get("compared_at", 0) < PATIENCE // 10:
-            raise TryLater("the readers stand still: what lacks is looked for again in a while")
+            raise TryLater("the readers make no progress: missing entries are looked for again later")
         index = self._targets[generation.kind].index()
         account = await comparison_sums.account(self._store.expected_entries, index, generation)
-        # Once the readers are through, what was there before should be in it; what came later may be on its way.
+        # Once the readers are done, changes before `since` should be in the index; later ones may be on their way.
         young = result["since"] if quiet else now - GRACE
         lacking: set[str] = set()
         async for some in reconcile.differences(self._store.expected_entries, index, generation, account.differing):
@@ -232,29 +234,30 @@ class Reindexing:
         return replace(_next(operation, "compare", rounds=rounds, compared_at=now, **again), waits=True)
 
     async def _all_announced(self, operation: Operation) -> Progress:
-        """Whether all announced until `since` is in the stream, so that reading it shows whether it is done."""
+        """Check that everything announced until `since` is published, so that the stream shows when it is done."""
         oldest = await self._store.outbox.unpublished_since()
         if oldest is not None and oldest <= operation.result["since"]:
-            raise TryLater("what was announced is not published yet")
+            raise TryLater("announced events are not published yet")
         return _next(operation, "compare", announced_by=self._clock.now())
 
     async def _swap(self, operation: Operation) -> Progress:
         generation = generation_of(operation)
         generations = {item.name: item for item in await self._store.generations.generations(generation.kind)}
         before = generations.get(operation.result["replaces"])
-        # What this version can't write is not kept current, so that it could not answer again.
+        # A generation that this version can't write would not be kept current and could not serve again: drop it.
         left_behind = before is not None and _left_behind(before, generation)
         await self._store.generations.swap(generation.kind, generation.name, keep=not left_behind)
         _log.info("reindex.swapped", kind=generation.kind.value, generation=generation.name)
         await self._targets[generation.kind].index().expose(generation.name)
         if left_behind or MODEL in operation.request:
             await self._note_unmarked(generation)
-            # Who was told before that it is being built notes nothing, and may take what was announced just now.
+            # Writers that still see it as being built set no marks, and may take the events just announced: announce
+            # again once their lease is over.
             return _next(operation, "clear", known_at=self._clock.now() + round(LEASE_S * MICROSECONDS))
         return _next(operation, "clear")
 
     async def _clear(self, operation: Operation) -> Progress:
-        """Clear what this version can't write: nothing may lie on in it."""
+        """Drop generations that this version can't write, so that no data remains in them."""
         generation = generation_of(operation)
         index = self._targets[generation.kind].index()
         for item in await self._store.generations.generations(generation.kind):
@@ -265,12 +268,13 @@ class Reindexing:
         return _next(operation, "complete")
 
     async def _note_unmarked(self, generation: Generation, known_at: int = 0) -> None:
-        """Mark rows that changed while the serving index could not be written: they are there, but unmarked."""
+        """Announce again the rows that changed while the serving index could not be written: they are in the new one,
+        but unmarked."""
         async for unmarked in reconcile.unmarked(
             self._store.expected_entries, replace(generation, status=GenerationStatus.SERVING)
         ):
             if unmarked and self._clock.now() < known_at:
-                raise TryLater("not every writer knows yet that this index serves: that ends within seconds")
+                raise TryLater("not every writer knows yet that this index serves: wait some seconds")
             await self._store.outbox.announce_again([item.memory_id for item in unmarked])
 
     async def _complete(self, operation: Operation) -> Progress:
@@ -295,13 +299,13 @@ class Reindexing:
 
 
 def _left_behind(generation: Generation, by: Generation) -> bool:
-    """Whether another version made it: by another builder, or from texts that were cut otherwise."""
+    """True if another version made it: with another builder, or from texts cut into passages in another way."""
     return generation.builder != by.builder or cut_otherwise(generation.model, by.model)
 
 
 def _stuck(left: Sequence[str], before: Sequence[str]) -> Sequence[str]:
-    """The entries that were missing in the round before, too. The rest has come since, whatever time it tells: one who
-    writes may have a slow clock, and what he stores all the time is on its way into both."""
+    """Memories that were already missing in the previous round. The others are newer, whatever their timestamps say: a
+    writer may have a slow clock, and its live writes are still on their way into the indexes."""
     return left if len(before) >= MOST_LEFT else [item for item in left if item in before]
 
 

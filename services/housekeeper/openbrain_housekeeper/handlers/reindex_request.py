@@ -12,22 +12,23 @@ from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.store import Store
 
 MODEL = "model"
-"""Member of a request: the key of the model that the vectors are made by, where it is to be another one."""
+"""Member of a request: the key of the model that makes the vectors, if it changes."""
 ON_THEIR_WAY = 256
-"""Entries that may always be on their way: live memories are announced for the new model meanwhile."""
+"""Number of entries that may still wait when the index is compared: live memories keep being announced for the new
+model."""
 MOST_LACKING = 10_000
-"""Memories without vectors that one comparison counts."""
+"""Maximum number of memories without vectors that one comparison counts, rounded up to whole pages."""
 PAGE = 1000
 
 
 def generation_of(operation: Operation) -> Generation:
-    """The one that it builds."""
+    """The generation that the operation builds."""
     fields = operation.result["generation"]
     return Generation(kind=IndexKind(operation.request["index"]), status=GenerationStatus.BUILDING, **fields)
 
 
 def extent_of(operation: Operation) -> Extent:
-    """The rows to write again: those that existed when it began, for later ones are on their way by themselves."""
+    """The rows to write again: those that existed when the operation began; later ones are indexed as live events."""
     request = operation.request
     return Extent(
         kind=IndexKind(request["index"]),
@@ -41,7 +42,7 @@ def extent_of(operation: Operation) -> Extent:
 
 
 def event_about(row: Listed, generation: str | None, now: int, *, re_embed: bool) -> bytes:
-    """`memory.reindex` about a row, for one generation or all."""
+    """The event `memory.reindex` about a row, for one generation or all."""
     data = {
         "memory_id": row.id,
         "workspace_id": row.workspace_id,
@@ -55,8 +56,8 @@ def event_about(row: Listed, generation: str | None, now: int, *, re_embed: bool
 
 
 async def lacking_vectors(store: Store, generation: Generation, until: int, *, again: bool) -> Sequence[str]:
-    """Memories that the new model has made no vectors of and that last changed before `until`: no comparison expects
-    them in the index. The first of them, where there are many; announced `again` where that is asked for."""
+    """Memories last changed before `until` that have no vectors by the new model: no comparison expects them in the
+    index. Only the first page; with `again`, up to `MOST_LACKING`, and they are announced again."""
     ids: list[str] = []
     while some := await store.vectors.unembedded(generation.model, until, ids[-1] if ids else "", PAGE):
         ids += some

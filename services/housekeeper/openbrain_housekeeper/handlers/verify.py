@@ -1,4 +1,4 @@
-"""Operation `verify`: every index held against the database, and repaired where that is asked for."""
+"""Operation `verify`: compares every index with the database, and repairs it if requested."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -9,8 +9,8 @@ from openbrain_housekeeper.reconciliation.verification import Verification, Veri
 
 
 class Verifying:
-    """Operation `verify`. What was found is kept in this process: another that takes it up begins anew, and so does
-    this one after an error."""
+    """Operation `verify`. Its state is in this process only: another process that takes it over starts again, and so
+    does this one after an error."""
 
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
@@ -18,7 +18,7 @@ class Verifying:
         self._lifts: dict[str, AsyncIterator[int]] = {}
 
     async def __call__(self, operation: Operation) -> Progress:
-        """`done` counts the entries that should be."""
+        """Do the next step. `done` counts the entries that should exist."""
         request = operation.request
         if request.get("restored") and "lifted" not in operation.result:
             return await self._lift(operation)
@@ -55,6 +55,6 @@ class Verifying:
         )
 
     async def clean_up(self, operation: Operation) -> None:
-        """Drop what this process kept of one that has ended."""
+        """Drop this process's state of an operation that has ended."""
         self._runs.pop(operation.id, None)
         self._lifts.pop(operation.id, None)

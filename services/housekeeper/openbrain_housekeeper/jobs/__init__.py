@@ -1,1 +1,1 @@
-"""Periodic jobs, one a file: each does one round and returns how much it did."""
+"""Periodic jobs, one per file: each does one round and returns how much it did."""

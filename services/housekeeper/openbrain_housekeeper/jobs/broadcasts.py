@@ -1,4 +1,4 @@
-"""Broadcast streams beside the store: what is published twice, lost, or too old."""
+"""Keeps broadcast streams consistent with the database: broadcasts published twice, lost, or too old."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -19,19 +19,21 @@ _log = structlog.get_logger(__name__)
 
 
 class Broadcasting:
-    """Only the leader's is used. `lock`: held by whoever publishes broadcasts, so that they go in order."""
+    """Used only by the leader. `lock`: held while broadcasts are published, to keep their order."""
 
     def __init__(self, broadcasts: Broadcasts, client: Redis, publisher: Publisher, settings: Streams) -> None:
         self._broadcasts, self._client, self._publisher, self._settings = broadcasts, client, publisher, settings
         self.lock = asyncio.Lock()
         self._lacking: Mapping[str, int] = {}
-        """The ends of the streams that did not hold all, when they were looked at last."""
+        """Last numbers of the streams that were incomplete in the previous round, by workspace."""
         self._resent: dict[str, int] = {}
-        """Up to which number what waited was told again under others; without it it would be once more, no worse."""
+        """By workspace: the highest old number of broadcasts that were renumbered. If it is lost, they are renumbered
+        once more, which does no harm."""
 
     async def settle(self, entry: OutboxEntry) -> None:
-        """See to a broadcast that its stream has passed. Mostly it was published before. Where the stream knows a later
-        time than the store, which was put back, what waits is told again under numbers above the stream's."""
+        """Handle a broadcast whose number is not above the last one of its stream. Usually it was published before. If
+        the database was restored to an earlier state than the stream, renumber the waiting broadcasts above the
+        stream's last number."""
         workspace, number = broadcast_writer.workspace_of(entry.stream), broadcast_writer.number_of(entry.body)
         stream = self._settings.prefix + entry.stream
         held = await broadcast_writer.held(self._client, stream, number)
@@ -50,7 +52,7 @@ class Broadcasting:
         _log.warning("broadcasts.numbered_anew", stream=stream, above=reached, first=number, last=last)
 
     async def ahead(self) -> int:
-        """Publish what lacks on the streams, whatever waits before it in the outbox: an alarm waits for no backlog."""
+        """Publish broadcasts missing on the streams, before older outbox entries: alarms don't wait for a backlog."""
         done = 0
         async for page in self._pages():
             for workspace, top in await self._short(page):
@@ -58,8 +60,8 @@ class Broadcasting:
         return done
 
     async def mend(self) -> int:
-        """Publish again what the server lost at the end of its streams: what lacks now and did in the last round, for
-        the newest may be on its way. How many that was."""
+        """Publish again what the server lost at the end of its streams; the number. Only streams that have made no
+        progress since the previous round, because the newest broadcasts may be on their way."""
         done, lacking = 0, {}
         async for page in self._pages():
             async with self.lock:
@@ -74,7 +76,7 @@ class Broadcasting:
         return done
 
     async def _short(self, page: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        """The workspaces whose streams do not hold all, with what they reach: nothing, after a number was forged."""
+        """Workspaces whose streams are incomplete, with the stream's last number; 0 after a forged number."""
         reached = await broadcast_writer.tops(self._client, [self._stream(workspace) for workspace, _ in page])
         short = []
         for (workspace, seq), top in zip(page, reached, strict=True):
@@ -102,7 +104,7 @@ class Broadcasting:
         return done
 
     async def trim(self, now: int) -> int:
-        """Remove from streams what is older than they keep (`now`: microseconds); how many entries that was."""
+        """Remove entries older than the retention from the streams (`now`: microseconds); their number."""
         removed = 0
         oldest = now - round(self._settings.retention_s * MICROSECONDS)
         async for page in self._pages():

@@ -1,4 +1,4 @@
-"""Job `verify`: now and then every index is compared with the database."""
+"""Job `verify`: periodically compares every index with the database."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -7,26 +7,26 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain_housekeeper.reconciliation.verification import Verification, Verifier
 
 FIRST_S = 300.0
-"""A process that has just begun has more urgent things to do than to compare everything."""
+"""Delay of the first comparison: a new process has more urgent work."""
 
 
 class Everything:
-    """A whole comparison, a piece each round; the first a while after the process began. Engines that must read every
-    entry for its digest do so less often than they count."""
+    """A comparison of everything, one piece per round; the first some time after the process began. Digests, for which
+    some engines must read every entry, are compared less often than counts."""
 
     def __init__(self, verifier: Verifier, every_s: float, digests_every_s: float) -> None:
         self._own, self._every_s = verifier, every_s
         self._digests_every = round(digests_every_s * MICROSECONDS)
         self._digests_at = 0
-        """The time at which the next comparison of digests is due."""
+        """When the next comparison of digests is due."""
         self._comparing_digests = False
         self._pieces: AsyncIterator[bool] | None = None
         self.pause_s = min(every_s, FIRST_S)
-        """The pause after a round that ended nothing."""
+        """The pause after a round that returned 0."""
         self._started = False
 
     async def round(self) -> int:
-        """1 while there is more to do; an error begins it anew."""
+        """Do one piece; 1 while there is more to do. After an error the comparison starts again."""
         if not self._started:
             self._started = True
             return 0

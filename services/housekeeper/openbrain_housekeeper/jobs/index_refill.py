@@ -1,4 +1,4 @@
-"""An index that lost what it held is noticed, made anew, and filled again from the truth."""
+"""Job `fill`: detects an index that lost its data, recreates it, and refills it from the database."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -15,32 +15,32 @@ from openbrain_housekeeper.reconciliation.comparison import Comparison, Tally
 from openbrain_housekeeper.reconciliation.verification import Verifier
 
 LOOK_S = 2.0
-"""Between two looks: each reads one entry of each index."""
+"""Pause between two checks; each reads one entry of each index."""
 SHORT_S = 0.02
-"""Between two pieces of the work."""
+"""Pause between two pieces of the work."""
 WAIT_S = 0.2
-"""While nothing is to be done but wait."""
+"""Pause while there is nothing to do but wait."""
 EPOCH_S = 300.0
-"""Interval of an index's epochs: what is restored from before that is told from what stood."""
+"""Interval at which an index gets a new epoch. A backup of the index from before that is recognised by its epoch."""
 SPAN = 5_000
-"""Rows whose marks one statement takes back."""
+"""Rows whose marks are removed by one statement."""
 Prepare = Callable[[Generation], Awaitable[object]]
 _log = structlog.get_logger(__name__)
 
 
 class IndexRefill:
-    """Looks now and then; while something is lost, fills it, a piece each round."""
+    """Checks the indexes periodically; while one has lost its data, refills it, one piece per round."""
 
     def __init__(self, verifier: Verifier, prepare: Prepare) -> None:
         self._own, self._prepare = verifier, prepare
         self._noted: dict[str, int] = {}
-        """The time at which each index got its epoch."""
+        """When each index got its last epoch."""
         self._pieces: AsyncIterator[bool] | None = None
         self.pause_s = LOOK_S
         """The pause after the last round."""
 
     async def round(self) -> int:
-        """1 after a piece of work; an error begins it anew."""
+        """Check, or do one piece of work; 1 after a piece. After an error the work starts again."""
         if self._pieces is None:
             lost = await self._look()
             if lost is None:
@@ -56,7 +56,7 @@ class IndexRefill:
         return 1
 
     async def _look(self) -> Generation | None:
-        """One that is to be filled; those that are whole get an epoch now and then."""
+        """A generation that must be refilled, if any. Complete serving ones get a new epoch from time to time."""
         for generation in await self._own.store.generations.generations():
             index = self._own.indexes[generation.kind]()
             if generation.status == GenerationStatus.RETIRED or generation.builder != index.builder:
@@ -64,8 +64,8 @@ class IndexRefill:
             try:
                 lost = await self._lost(index, generation)
             except TryLater:
-                continue  # it is away: services and API tell it
-            if lost and generation.status != GenerationStatus.BUILDING:  # that one is compared by who builds it
+                continue  # unavailable: services and API report it
+            if lost and generation.status != GenerationStatus.BUILDING:  # its reindex compares that one
                 await self._own.store.generations.lost(generation)
         lost_ones = [generation for generation in await self._own.generations() if generation.lost_at]
         return lost_ones[0] if lost_ones else None
@@ -82,7 +82,7 @@ class IndexRefill:
             if generation.epoch or marked:
                 await self._own.store.generations.lost(generation)
             await self._prepare(generation)
-            _log.warning("index.missing", index=name, message="it is made anew")
+            _log.warning("index.missing", index=name, message="it is recreated")
             if serves:
                 await index.expose(name)
             return bool(generation.epoch) or marked
@@ -102,18 +102,18 @@ class IndexRefill:
             self._noted[generation.name] = now
 
     async def _filled(self, generation: Generation) -> AsyncIterator[bool]:
-        """After each piece; True where there is nothing to do but wait."""
+        """Refill a generation. Yields after each piece: True if there is nothing to do but wait."""
         own, index = self._own, self._own.indexes[generation.kind]()
-        _log.warning("index.lost", index=generation.name, message="it is filled again from the truth")
+        _log.warning("index.lost", index=generation.name, message="it is refilled from the database")
         started = own.clock.now()
         serves = generation.status == GenerationStatus.SERVING
         if serves and not any(item.entries for item in (await index.sums(generation.name)).values()):
-            # Nothing is left of what the rows are noted for. Of one that was restored the differences are enough.
+            # The index is empty, so none of the rows' marks is true. For a restored one the differences are enough.
             async for after, until in comparison_sums.spans(own.store.expected_entries, SPAN):
                 await own.store.index_marks.forget_marks(generation.kind, after, until)
                 yield False
         while True:
-            # What changed since is on its way by itself; what is older is announced, whenever it changed.
+            # Rows changed since the start are on their way; all older ones are announced, whenever they changed.
             request = replace(own.options, patient=False, grace=own.clock.now() - started)
             passed = Comparison(own.store, index, generation, quiescent=own.quiescent, clock=own.clock, options=request)
             async for waits in passed.pieces():
@@ -129,6 +129,7 @@ class IndexRefill:
 
 
 def is_complete(tally: Tally) -> bool:
-    """Whether what was lost is there again. What waits for its vectors waited before, and comes with them."""
+    """True if everything lost is in the index again. Memories that wait for vectors don't count: they waited before,
+    and are indexed with their vectors."""
     missing = sum(count for fault, count in tally.faults.items() if fault is not Fault.WAITING)
     return not missing and tally.queued == tally.recent

@@ -1,6 +1,6 @@
-"""Operations, worked on in turn: a step of one, then of the one that has waited longest.
+"""Works on operations in turn: some steps of one, then of the one that has waited longest.
 
-A step may be repeated: what a killed process did not write down is done again by whoever takes the operation up.
+Steps may be repeated: whoever takes over the operation of a killed process repeats what that did not record.
 """
 
 import asyncio
@@ -16,23 +16,23 @@ from openbrain.domain.tasks import cancel
 from openbrain.ports.store.operations import Operation, Operations, OperationStatus, Progress
 
 Step = Callable[[Operation], Awaitable[Progress]]
-"""Does a bounded piece of an operation and says how far it is now. `TryLater` waits and does it again; any other error
-ends the operation as failed, unless its kind must come to its end."""
+"""Does a bounded piece of an operation and returns its progress. On `TryLater` it is called again later; any other
+error ends the operation as failed, unless its kind must be completed (`lasting`)."""
 
 HOLD_S = 15.0
-"""A dead worker's operation is taken up by another after this long."""
+"""After this long another worker takes over the operation of a dead one."""
 PACE_S = 0.5
 """Interval at which the progress of small steps is saved."""
 WAITS_FOR = "waits_for"
-"""Member of a result: why nothing can be done now."""
+"""Member of a result: why the operation waits."""
 CleanUp = Callable[[Operation], Awaitable[None]]
-"""Takes back what an operation that does not come to its end has left behind. `TryLater` does it again."""
+"""Removes what an operation that failed or was cancelled has left. On `TryLater` it is called again later."""
 _log = structlog.get_logger(__name__)
 
 
 class Worker:
-    """Works on operations as one holder. `lasting`: kinds that are tried again whatever stops them. `clean_up`: by
-    kind, for those that failed or were cancelled."""
+    """Works on operations as one holder. `lasting`: kinds that are retried after any error. `clean_up`: by kind, for
+    operations that failed or were cancelled."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Worker:
         self._hold_s, self._pace_s = hold_s, pace_s
 
     async def round(self) -> int:
-        """Work on one operation for a while. 1 where that brought something on, 0 where nothing is to be done now."""
+        """Work on one operation for a while. 1 if there was progress, 0 if there is nothing to do now."""
         held = await self._operations.hold_operation(self._holder, self._hold_s, self._kinds.keys())
         if held is None:
             return 0
@@ -62,7 +62,7 @@ class Worker:
     async def _work(self, held: Operation, lost: asyncio.Event) -> int:
         try:
             progress = await self._steps(held, lost)
-        except Exception as error:  # noqa: BLE001 - it ends this operation, and no other
+        except Exception as error:  # noqa: BLE001 - it fails this operation only
             return await self._give_up(held, OperationStatus.FAILED, error_text(error))
         after = await self._operations.advance_operation(held.id, self._holder, progress)
         if after is not None and after.status.ended:
@@ -88,7 +88,7 @@ class Worker:
 
     @asynccontextmanager
     async def _keeping(self, held: Operation) -> AsyncIterator[asyncio.Event]:
-        """Keep the hold while a step runs, however long; the event says that it was lost."""
+        """Renew the hold while a step runs, however long; the event is set if the hold was lost."""
         lost = asyncio.Event()
 
         async def keep() -> None:

@@ -1,4 +1,4 @@
-"""Job `policies`: the lifecycle jobs that workspaces have run by themselves are started when their time comes."""
+"""Job `policies`: starts the lifecycle jobs that workspaces have scheduled."""
 
 import uuid
 
@@ -13,19 +13,19 @@ from openbrain.usecases.tick_schedule import last_slot
 PAGE = 200
 """Documents read at once."""
 MISSED = DAY
-"""Lateness from which a due job waits for its next time, where no housekeeper ran."""
+"""A job overdue by more than this, because no housekeeper ran, waits for its next time."""
 _SLOTS = uuid.UUID("4d6c2f0e-5b8e-4a55-9d6b-0a4c7e0b6f11")
 _log = structlog.get_logger(__name__)
 
 
 class PolicySchedule:
-    """One operation a policy and slot, by whatever replica: its id follows from both."""
+    """Starts one operation per policy and slot, whichever replica does it: the operation's id is derived from both."""
 
     def __init__(self, policies: Policies, operations: Operations, clock: Clock) -> None:
         self._policies, self._operations, self._clock = policies, operations, clock
 
     async def round(self) -> int:
-        """Start what is due; how many."""
+        """Start the jobs that are due; their number."""
         started, after = 0, ""
         while documents := await self._policies.documents(PAGE, after):
             for document in documents:
@@ -35,7 +35,7 @@ class PolicySchedule:
         return started
 
     async def _start(self, document: PolicyDocument, run: Run) -> bool:
-        """Whether it was due, and nobody had started it."""
+        """Start a job; True if it was due and not started yet."""
         due = last_slot(run.schedule, self._clock.now())
         at = 0 if due is None else round(due.timestamp()) * MICROSECONDS
         if not max(document.updated_at, self._clock.now() - MISSED) < at:

@@ -1,4 +1,4 @@
-"""Job `relay`: finished events of the outbox are published on their streams, in order."""
+"""Job `relay`: publishes the events of the outbox on their streams, in order."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,20 +14,20 @@ from openbrain.ports.streams import Wake
 
 
 class Publisher(Protocol):
-    """Publishes finished events."""
+    """Publishes encoded events."""
 
     async def publish(self, entries: Sequence[tuple[str, bytes]]) -> Sequence[Exception | None]:
-        """(stream without prefix, body) in order; a result for each."""
+        """Publish (stream without prefix, body) in order; a result for each."""
 
 
 Settle = Callable[[OutboxEntry], Awaitable[None]]
 
 
 class BroadcastStreams(Protocol):
-    """The writer of broadcasts beside the outbox."""
+    """The writer of broadcasts that bypasses the outbox."""
 
     lock: asyncio.Lock
-    """Held by whoever publishes broadcasts."""
+    """Held while broadcasts are published."""
 
     async def settle(self, entry: OutboxEntry) -> None: ...
 
@@ -35,11 +35,11 @@ class BroadcastStreams(Protocol):
 
 
 async def relay(outbox: Outbox, publisher: Publisher, limit: int, settle: Settle) -> int:
-    """Publish the oldest events of the outbox and delete those that were taken.
+    """Publish the oldest events of the outbox and delete those that were accepted; their number.
 
-    A crash in between publishes some of them twice; every reader takes that. From the first one refused on, the
-    rest waits, so that the order of one memory's events is kept. `settle`: sees to a broadcast that its stream has
-    passed. Returns how many left the outbox.
+    After a crash in between some are published twice, which every reader can handle. After the first refused event the
+    rest waits, to keep the order of each memory's events. `settle` handles a broadcast whose number is not above the
+    last one of its stream.
     """
     entries = await outbox.take(limit)
     if not entries:
@@ -62,7 +62,7 @@ async def relay(outbox: Outbox, publisher: Publisher, limit: int, settle: Settle
 
 
 async def relay_outbox(outbox: Outbox, publisher: Publisher, broadcasting: BroadcastStreams, limit: int) -> int:
-    """One round; after a full one, broadcasts that wait behind others are published first."""
+    """One round. If it was full, publish waiting broadcasts ahead of the rest."""
     async with broadcasting.lock:
         done = await relay(outbox, publisher, limit, broadcasting.settle)
         if done >= limit:
@@ -71,13 +71,13 @@ async def relay_outbox(outbox: Outbox, publisher: Publisher, broadcasting: Broad
 
 
 async def measure_outbox(outbox: Outbox, clock: Clock) -> int:
-    """Bring the age of what waits up to date; nothing is done by it."""
+    """Update the gauge of the oldest unpublished event's age. Always 0."""
     oldest = await outbox.unpublished_since()
     OUTBOX_OLDEST_SECONDS.set(0 if oldest is None else max(0, clock.now() - oldest) / MICROSECONDS)
     return 0
 
 
 async def until_more(wake: Wake, limit: int, poll_s: float, done: int) -> None:
-    """Wait until a commit wakes the relay; not after a full batch, which says that there is more."""
+    """Wait until a commit wakes the relay, at most `poll_s`. Don't wait after a full batch: there is probably more."""
     if done < limit:
         await wake.wait(poll_s)

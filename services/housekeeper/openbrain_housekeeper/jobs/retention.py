@@ -1,4 +1,4 @@
-"""Job `retention`: what leaves after its days, as each workspace decided."""
+"""Job `retention`: removes data after the number of days that each workspace has set."""
 
 from openbrain.domain.memory import DAY
 from openbrain.ports.lifecycle import PolicyDocument
@@ -9,22 +9,22 @@ from openbrain.ports.store.writes import Origin
 PAGE = 200
 """Documents read at once."""
 CHUNK = 200
-"""Memories that are erased in one transaction."""
+"""Memories erased per transaction."""
 LINES = 2000
-"""Of the audit, looked through in one transaction."""
+"""Lines of the audit read per transaction."""
 ACTOR = Origin(actor="retention")
 
 
 class RetentionJob:
-    """A round does a bounded piece for each workspace. What is left is done by those that follow."""
+    """Each round does a bounded piece for each workspace; later rounds do the rest."""
 
     def __init__(self, store: Store, limit: int) -> None:
         self._store, self._limit = store, limit
         self._walked: dict[str, tuple[int, int]] = {}
-        """By workspace: the document's time, and how far the audit was looked through since."""
+        """By workspace: time of its policy document, and how far the audit has been read under that document."""
 
     async def round(self) -> int:
-        """The most of any kind, by the database's clock: a limit reached says that more is to be done."""
+        """Do one round, by the database's clock; the largest number of any kind. The limit means that there is more."""
         now, most, after = await self._store.time(), 0, ""
         while documents := await self._store.policies.documents(PAGE, after):
             for document in documents:
@@ -51,7 +51,7 @@ class RetentionJob:
     async def _blank(self, document: PolicyDocument, before: int) -> int:
         since, after = self._walked.get(document.workspace_id, (0, 0))
         if since != document.updated_at:
-            after = 0  # other days, or a hold that was lifted
+            after = 0  # the days changed, or a hold was lifted
         walked = await self._store.retention.blank_history(document.workspace_id, before, after, LINES)
         self._walked[document.workspace_id] = document.updated_at, walked.last
         return self._limit if walked.more else walked.blanked

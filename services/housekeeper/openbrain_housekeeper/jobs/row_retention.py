@@ -1,12 +1,12 @@
-"""Jobs `expire` and `purge`: memories past their time end; idempotency keys, operations, recalls, messages, ticks and
-silent imports past theirs are removed."""
+"""Jobs `expire` and `purge`: end expired memories; remove old idempotency keys, operations, recalls, messages, ticks
+and changes, and give up imports that have gone silent."""
 
 from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.ports.store.store import Store
 from openbrain.settings import Settings
 
 ROUND = 500
-"""Rows that one round takes of each kind."""
+"""Maximum number of rows of each kind per round."""
 
 
 async def expire(store: Store, limit: int) -> int:
@@ -14,7 +14,8 @@ async def expire(store: Store, limit: int) -> int:
 
 
 async def purge_past(store: Store, settings: Settings) -> int:
-    """One round of all that time ends, by the database's clock: one of ours that is ahead must give up no import."""
+    """One round of removals; the largest number of any kind. By the database's clock: if our clock were ahead, we would
+    give up imports too early."""
     now, kept = await store.time(), settings.housekeeping.tuning
     ended = now - kept.operation_days * DAY
     silent = now - round(kept.import_silence_s * MICROSECONDS)

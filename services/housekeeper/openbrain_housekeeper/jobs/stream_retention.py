@@ -1,4 +1,4 @@
-"""Job `trim`: what streams and dead letters keep, by time and by the service that they have."""
+"""Job `trim`: removes old entries from streams and dead letters, by age and by memory."""
 
 from collections.abc import Sequence
 
@@ -24,14 +24,14 @@ class StreamRetention:
         self._dead = DeadKeeping(settings)
 
     async def trim_streams(self, store: Store, redelivery: Redelivery, broadcasting: Broadcasting) -> int:
-        """One round over streams, replays and broadcasts; how many entries went."""
+        """One round over streams, replays and broadcasts; the number of removed entries."""
         outside = await store.groups.outside_groups()
         await remake(self._client, self._settings, outside)
         await redelivery.tidy()
         return await self.round(outside) + await broadcasting.trim(await store.time())
 
     async def round(self, outside: Sequence[OutsideGroup]) -> int:
-        """The number of removed entries. Raises errors of redis-py."""
+        """Trim streams and dead letters; the number of removed entries. Raises errors of redis-py."""
         client, settings = self._client, self._settings
         streams = waited_for(plan(settings), settings, outside)
         removed = sum(report.removed for report in await trim(client, streams, settings.retention_s))

@@ -1,4 +1,4 @@
-"""Job `reconcile`: rows that no indexer has noted are announced again."""
+"""Job `reconcile`: announces rows again that no indexer has marked as indexed."""
 
 import structlog
 
@@ -7,24 +7,24 @@ from openbrain.usecases.indexes.reconcile import stamp
 from openbrain_housekeeper.reconciliation.verification import Verifier
 
 WALKED = 20_000
-"""Rows of one look."""
+"""Rows per look."""
 LOOKS = 5
-"""In one round."""
+"""Looks per round."""
 ANNOUNCED = 5_000
-"""In one look: the next waits until they have been taken."""
+"""Maximum number of rows announced per look; the next look waits until they have been taken."""
 _log = structlog.get_logger(__name__)
 
 
 class Marks:
-    """Walks through the store, a part each round, and announces again what should have been indexed long ago: whatever
-    a stream server has lost is found so."""
+    """Goes through the rows, a part per round, and announces again what should have been indexed long ago. This finds
+    events that a stream server has lost."""
 
     def __init__(self, verifier: Verifier) -> None:
         self._own = verifier
         self._after = ""
 
     async def round(self) -> int:
-        """The number of announced rows."""
+        """Do one round; the number of rows announced."""
         announced = 0
         for _ in range(LOOKS):
             until = await self._own.store.expected_entries.walk(self._after, WALKED)

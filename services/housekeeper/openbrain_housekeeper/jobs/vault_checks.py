@@ -1,4 +1,5 @@
-"""The pipeline check of workspaces that have a vault: each finding is a signal, raised once and resolved when over."""
+"""Job `vaults`: checks the pipeline of workspaces with a vault. Each finding is raised as a signal once, and resolved
+when it is over."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -19,13 +20,12 @@ ACTOR: Final = "housekeeper"
 TICKS: Final = 50
 MOST: Final = 1000
 GRACE: Final = 900 * MICROSECONDS
-"""After the start of the process."""
+"""Time after the start of the process in which late ticks and feeds are not reported."""
 
 
 @dataclass(slots=True)
 class VaultCheck:
-    """One check of all of them. `since`: when this process began, microseconds; None: with the first check, for before
-    the database was asked nobody knows the time."""
+    """Checks all workspaces. `since`: when this process began, in microseconds; None: the time of the first check."""
 
     store: Store
     clock: Clock
@@ -51,7 +51,7 @@ class VaultCheck:
         grave = await self.store.signals.signals(_viewer(workspace_id), filter_, MOST)
         if done:
             TICK_COMPLETED.labels(workspace_id).set(max(done) / MICROSECONDS)
-        # Of one without a tick nobody knows since when it has a vault.
+        # For a workspace without a tick it is not known since when it has a vault.
         since = max(created_at, self._began())
         requested = [tick.requested_at for tick in ticks]
         return findings(self.clock.now(), since, requested, done, grave, self.patience)
@@ -63,7 +63,7 @@ class VaultCheck:
 
     async def _check(self, workspace_id: str, created_at: int) -> int:
         current = await self.found(workspace_id, created_at)
-        # A machine that slept begins with the ticks that it missed: nothing is late before they had time.
+        # A machine that slept first runs the ticks that it missed: report nothing as late before they had time.
         young = self.clock.now() - self._began() < GRACE
         due = [item for item in current if item.check == "signal" or not young]
         outcomes = await self.store.signals.raise_signals([self._raise(workspace_id, item) for item in due])

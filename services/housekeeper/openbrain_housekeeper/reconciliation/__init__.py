@@ -1,1 +1,1 @@
-"""An index compared with the database: what differs, and what becomes of it."""
+"""Compares indexes with the database, and repairs the differences."""

@@ -1,4 +1,4 @@
-"""One generation of an index held against the store, piece by piece, and what becomes of each difference."""
+"""Compares one generation of an index with the database, piece by piece, and counts or repairs each difference."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -20,15 +20,15 @@ from openbrain.usecases.indexes.reconcile import Difference, Fault
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 
 REMEMBERED = 10_000
-"""Memories that changed just now and are looked at once more: the others wait for the next time."""
+"""Maximum number of recently changed memories that are checked once more; the others wait for the next comparison."""
 AT_ONCE = 5_000
-"""Announced before it is waited until they have been taken: the outbox stays short."""
+"""Rows announced before waiting until they have been taken, to keep the outbox short."""
 PATIENCE = 60 * MICROSECONDS
-"""The longest wait for that; later differences count as queued."""
+"""Maximum wait for that; differences found after it count as queued."""
 FEW = 16
-"""An index of no more entries than these is compared whatever they are of."""
+"""An index with at most this many entries is compared whichever database they belong to."""
 SAMPLED = 1_000
-"""Entries by which it is judged whose index it is."""
+"""Number of memories sampled to find out whether the index belongs to the database."""
 _ANNOUNCED = frozenset({Fault.MISSING, Fault.STALE, Fault.WAITING, Fault.UNMARKED})
 _log = structlog.get_logger(__name__)
 metrics.begin_at_zero(metrics.RECONCILE_DIFFERENCES, IndexKind, Fault)
@@ -39,18 +39,18 @@ class ComparisonOptions:
     """Scope of a comparison, and whether differences are repaired. Times in microseconds."""
 
     full: bool = False
-    """Compare every row and entry, also where the sums agree."""
+    """Compare every row and entry, even if the sums agree."""
     repair: bool = False
     digests: bool = True
-    """Compare digests too where that takes reading every entry; else numbers alone."""
+    """Compare digests even if that requires reading every entry; otherwise only counts in that case."""
     restored: bool = False
-    """The database is said to be the right one, whatever the index holds."""
+    """The caller asserts that the database is the right one, whatever the index contains."""
     patient: bool = True
-    """Look once more at what changed just now, after the grace time; else that is left for the next time."""
+    """Check recent changes once more after the grace time; otherwise leave them for the next comparison."""
     grace: int = 60 * MICROSECONDS
-    """Age below which a change is on its way by itself."""
+    """Changes younger than this are expected to be on their way."""
     retention: int = 7 * 86_400 * MICROSECONDS
-    """Tombstones that stand for longer are removed: no stream holds an event from before them."""
+    """Older tombstones are removed: no stream has events from before them any more."""
 
 
 @dataclass(slots=True)
@@ -59,15 +59,15 @@ class Tally:
     kind: str
     status: str
     rows: int = 0
-    """Entries that should be."""
+    """Number of entries that should exist."""
     entries: int = 0
     tombstones: int = 0
     differing_buckets: int = 0
     faults: Counter[Fault] = field(default_factory=Counter)
     queued: int = 0
-    """Memories that differ and are on their way: announced, or changed just now."""
+    """Number of memories that differ and are on their way: announced, or changed recently."""
     recent: int = 0
-    """Of these, those that changed just now."""
+    """Number of these that changed recently."""
     repaired: int = 0
     removed_tombstones: int = 0
     note: str = ""
@@ -79,7 +79,7 @@ class Tally:
 
 
 class Comparison:
-    """One generation beside the truth."""
+    """Comparison of one generation with the database."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Comparison:
         self.tally = Tally(generation.name, generation.kind.value, str(generation.status))
 
     async def pieces(self) -> AsyncIterator[bool]:
-        """After each bounded piece of the work; True where there is nothing to do but wait."""
+        """Yields after each bounded piece of the work: True if there is nothing to do but wait."""
         if self._index.builder != self._generation.builder:
             built, ours = self._generation.builder, self._index.builder
             self.tally.note = f"built by {built}, and this version is {ours}: not compared"
@@ -131,7 +131,7 @@ class Comparison:
         if self._asked.repair:
             before = self._clock.now() - self._asked.retention
             self.tally.removed_tombstones = await self._index.drop_tombstones(self._generation.name, before)
-        self._tell()
+        self._log_differences()
 
     def _accounted(self, account: comparison_sums.Account) -> frozenset[int]:
         tally = self.tally
@@ -141,8 +141,8 @@ class Comparison:
         return account.differing
 
     async def _foreign(self) -> bool:
-        """Whether most of the index is of memories that the database never had: then one of them is the wrong one, and
-        nothing is removed."""
+        """True if most entries are of memories that the database does not know: the index or the database is the wrong
+        one, so nothing is removed."""
         tally = self.tally
         if self._asked.restored or tally.entries <= max(FEW, 2 * tally.rows):
             return False
@@ -165,12 +165,12 @@ class Comparison:
             self._store.expected_entries, self._index, self._generation, buckets
         ):
             yield differences
-        # The marks stand in the store alone; those of these buckets were seen.
+        # Marks are only in the database. Those in `buckets` were compared above.
         async for rows in reconcile.unmarked(self._store.expected_entries, self._generation):
             yield [row for row in rows if bucket_of(row.memory_id) not in buckets]
 
     async def _settled(self, differences: Sequence[Difference], *, again: bool = False) -> AsyncIterator[bool]:
-        """Count what differs for good, remember what changed just now, repair where that is asked for."""
+        """Count real differences, remember recent changes for another check, and repair if requested."""
         now = self._clock.now()
         young = now - self._asked.grace
         settled: list[Difference] = []
@@ -232,14 +232,14 @@ class Comparison:
             yield False
 
     async def _until_quiescent(self) -> AsyncIterator[bool]:
-        """Wait until what was announced has been taken, for so long."""
+        """Wait until everything announced has been taken, at most `PATIENCE`."""
         since = self._clock.now()
         kind = self._generation.kind
         while not (until := await self._quiescent.since(kind)) and self._clock.now() - since < PATIENCE:
             yield True
         self._quiescent_since = until
 
-    def _tell(self) -> None:
+    def _log_differences(self) -> None:
         tally = self.tally
         if tally.faults:
             counts = {fault.value: count for fault, count in sorted(tally.faults.items())}

@@ -1,4 +1,4 @@
-"""Every index held against the store: as a duty now and then, and as the operation `verify`."""
+"""Compares every index with the database: as a periodic job, and as the operation `verify`."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
@@ -16,37 +16,37 @@ from openbrain_housekeeper.reconciliation.comparison import Comparison, Comparis
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 
 LIFTED = 2_000
-"""Rows lifted in one transaction."""
+"""Rows lifted per transaction."""
 _COMPARED = (GenerationStatus.SERVING, GenerationStatus.KEPT)
 _log = structlog.get_logger(__name__)
 
 Indexes = Mapping[IndexKind, Callable[[], TextIndex | VectorIndex]]
-"""Each made when it is asked for."""
+"""Each index is created on demand."""
 
 
 class Verifier:
     def __init__(
         self, store: Store, indexes: Indexes, quiescent: QuiescentSince, clock: Clock, options: ComparisonOptions
     ) -> None:
-        """`options`: those of the duty; an operation's request replaces some of them."""
+        """`options`: those of the periodic job; an operation's request replaces some of them."""
         self.store, self.indexes, self.quiescent, self.clock, self.options = store, indexes, quiescent, clock, options
 
     async def generations(self) -> Sequence[Generation]:
-        """The compared generations: one being built is compared by its reindex."""
+        """The generations to compare. One that is being built is compared by its reindex."""
         return [
             generation for generation in await self.store.generations.generations() if generation.status in _COMPARED
         ]
 
 
 class Verification:
-    """One comparison of all generations; it can be left between two pieces."""
+    """One comparison of all generations; it can be abandoned after any piece."""
 
     def __init__(self, verifier: Verifier, options: ComparisonOptions) -> None:
         self._verifier, self._asked = verifier, options
         self._tallies: list[Tally] = []
 
     async def pieces(self) -> AsyncIterator[bool]:
-        """After each bounded piece of the work; True where there is nothing to do but wait."""
+        """Yields after each bounded piece of the work: True if there is nothing to do but wait."""
         own = self._verifier
         for generation in await own.generations():
             index = own.indexes[generation.kind]()
@@ -60,7 +60,7 @@ class Verification:
 
     @property
     def seen(self) -> int:
-        """Entries that should be, as far as they are added up."""
+        """Number of entries that should exist, in the generations compared so far."""
         return sum(tally.rows for tally in self._tallies)
 
     def summary(self) -> dict[str, Any]:
@@ -75,7 +75,8 @@ class Verification:
 
 
 async def lift(verifier: Verifier) -> AsyncIterator[int]:
-    """The database was put back: raise every row above what any index has seen. Rows lifted, part by part."""
+    """After a restore of the database: raise the revision of every row above any that an index has seen. Yields the
+    number of rows lifted so far."""
     seen = [
         await verifier.indexes[generation.kind]().highest(generation.name)
         for generation in await verifier.generations()

@@ -1,1 +1,1 @@
-"""Parts put together from a container."""
+"""Wires parts of the service from a container."""

@@ -1,4 +1,4 @@
-"""The operation `clean` on the parts of a container."""
+"""Wires the operation `clean`."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,7 +18,7 @@ from openbrain_housekeeper.jobs.operations import Step
 
 
 def cleaning(container: Container, streams: Streams) -> Step:
-    """The step of that kind, paced behind what is live."""
+    """The step of `clean`, paced to leave time for live traffic."""
     store, clock = container.store, container.clock
     rules, vault = partial(_stripping, container), partial(_vault, container)
     step = Cleaning(store.cleansing, store.lifecycle, store.operations, store.outbox, clock, streams, rules, vault)
@@ -26,7 +26,7 @@ def cleaning(container: Container, streams: Streams) -> Step:
 
 
 async def _stripping(container: Container, operation: Operation) -> Sequence[Stripping]:
-    """Of secrets first, as at every write."""
+    """What to strip: secrets first, as at every write, then personal data."""
     wanted, made = operation.request["rule"], []
     if wanted.get("strip_secrets"):
         detector = adapters.secret_detector()
@@ -42,7 +42,7 @@ async def _stripping(container: Container, operation: Operation) -> Sequence[Str
 
 
 def _vault(container: Container, workspace_id: str) -> VaultPages | None:
-    """None where the workspace has none, or this process does not know of it."""
+    """The workspace's vault; None if it has none, or if this process has no setting for it."""
     settings = container.settings
     root = settings.vaults.folders.get(workspace_id)
     if root is None:

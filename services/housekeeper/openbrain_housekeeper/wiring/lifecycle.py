@@ -1,4 +1,4 @@
-"""Lifecycle operations: the step of each kind, paced behind what is live."""
+"""Wires the lifecycle operations: the step of each kind, paced to leave time for live traffic."""
 
 import time
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def lifecycle_steps(container: Container) -> dict[str, Step]:
 
 
 def jobs(container: Container) -> Mapping[str, Job]:
-    """One a kind of `ports.lifecycle.JOBS`."""
+    """The job of each kind in `ports.lifecycle.JOBS`."""
     store, lifecycle = container.store, container.store.lifecycle
     half_life_days = {**HALF_LIFE_DAYS, **container.settings.recall.half_life_days}
     neighbours = Neighbours(lambda: container.vectors, store.generations, store.vectors, store.memories)

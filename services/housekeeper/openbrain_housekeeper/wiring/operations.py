@@ -1,4 +1,4 @@
-"""Operations: the handler of each kind, on the parts of a container."""
+"""Wires the handler of each kind of operation."""
 
 from functools import partial
 
@@ -35,7 +35,7 @@ def worker(
     compared: Verifier,
     project_text: Project | None,
 ) -> Worker:
-    """Works on operations of every kind. `project_text`: as `app.housekeeper` takes it."""
+    """The worker for operations of every kind. `project_text`: see `app.housekeeper`."""
     eraser = StreamEraser(client, container.settings.streams, container.clock)
     rebuild, verifying = reindexing(container, client, publisher), Verifying(compared)
     return Worker(
@@ -56,7 +56,7 @@ def worker(
 
 
 def erasing_steps(container: Container, streams: StreamEraser, project_text: Project | None) -> dict[str, Step]:
-    """Steps that end many memories, or all of a workspace."""
+    """Steps of operations that end many memories, or all of a workspace."""
     store, clock = container.store, container.clock
     indexes: Indexes = {
         name: (partial(container.index, kind), partial(store.generations.written, kind))

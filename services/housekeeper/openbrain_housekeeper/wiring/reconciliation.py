@@ -1,4 +1,4 @@
-"""Reconciliation, wired: what it compares, which streams it looks at, how often."""
+"""Wires reconciliation: what it compares, which streams it checks, and how often."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ from openbrain_housekeeper.reconciliation.verification import Indexes, Verifier
 
 _GROUPS = {IndexKind.TEXT: {"indexer-text"}, IndexKind.VECTOR: {"embedder", "indexer-vector"}}
 _SHORT_S = 0.02
-"""Between two pieces of a comparison: it is in no hurry."""
+"""Pause between two pieces of a comparison, which is not urgent."""
 _DRAIN_S = 1.0
-"""After something was announced, before more is."""
+"""Pause after rows were announced, before the next look."""
 
 
 def verifier(container: Container, client: Redis) -> Verifier:
@@ -61,7 +61,7 @@ def verifier(container: Container, client: Redis) -> Verifier:
 
 
 def reconciliation_jobs(container: Container, own: Verifier) -> Sequence[PeriodicJob]:
-    """Jobs of reconciliation. Embedded indexes are compared by the process that they belong to."""
+    """Jobs of reconciliation. Embedded indexes are compared only by the process that owns them."""
     settings, wake = container.settings.housekeeping, container.wake
     every_s = settings.tuning.reconcile_every_s
 

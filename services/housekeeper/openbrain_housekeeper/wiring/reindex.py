@@ -1,4 +1,4 @@
-"""Wiring of a reindex: the next generation of each index."""
+"""Wires reindexing: the next generation of each index."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -48,7 +48,7 @@ async def _next_text(container: Container, operation: Operation) -> Generation:
 
 
 async def _next_vectors(container: Container, operation: Operation) -> Generation:
-    """By the model that is asked for, else by that of the one that serves."""
+    """With the requested model, or else that of the serving generation."""
     request = operation.request
     if MODEL in request:
         return vector_generation(container, operation, request[MODEL], request["model_name"], request["dimensions"])
@@ -59,7 +59,7 @@ async def _next_vectors(container: Container, operation: Operation) -> Generatio
 
 
 def vector_generation(container: Container, operation: Operation, model: str, name: str, dimensions: int) -> Generation:
-    """The one that this operation builds, by this model."""
+    """The generation that this operation builds with this model."""
     return Generation(
         kind=IndexKind.VECTOR,
         name=f"{adapters.vector_name(container.settings)}-{model}-{_when(operation)}",
@@ -72,5 +72,5 @@ def vector_generation(container: Container, operation: Operation, model: str, na
 
 
 def _when(operation: Operation) -> str:
-    """The milliseconds of its id: names come in the order of their making."""
+    """The timestamp part of the operation's id (milliseconds), so that names sort by creation."""
     return operation.id.replace("-", "")[:12]

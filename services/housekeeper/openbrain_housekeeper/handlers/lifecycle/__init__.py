@@ -1,1 +1,1 @@
-"""Lifecycle operations: one file a job, and the way that all of them go."""
+"""Lifecycle operations: one file per job, and their common steps (`job.py`)."""

@@ -1,7 +1,7 @@
-"""Operation `clean`: what is stored already is put right, in the truth, its history, dead letters and the vault.
+"""Operation `clean`: corrects stored texts in the database, its history, dead letters and the vault.
 
-Indexes and vectors follow as after any change; traces in streams and files go with purges, which it queues. Nothing of
-what stood before is kept: it can't be undone.
+Indexes and vectors follow as after any change; traces in streams and files are removed by purges that it queues. The
+old texts are not kept, so it can't be undone.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from openbrain_housekeeper.handlers.lifecycle.job import EXAMPLE_LIST, EXAMPLES,
 from openbrain_housekeeper.handlers.purge import purge_after
 
 PAGE = 100
-"""Memories of one transaction, each with its history."""
+"""Memories per transaction, each with its history."""
 PHASE, CURSOR = "phase", "cursor"
 
 
@@ -41,7 +41,7 @@ class Pages(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """Steps of a transaction each; what is clean already is found clean again by a step that is repeated."""
+    """Each step is one transaction. Steps are idempotent: clean texts are found clean again."""
 
     cleansing: Cleansing
     lifecycle: Lifecycle
@@ -50,7 +50,7 @@ class Cleaning:
     clock: Clock
     streams: Streams
     stripping: Callable[[Operation], Awaitable[Sequence[Stripping]]]
-    """As the operation and the workspace's rule say."""
+    """What to strip, by the operation and the workspace's rule."""
     vault: Callable[[str], Pages | None]
 
     async def __call__(self, operation: Operation) -> Progress:
@@ -72,7 +72,7 @@ class Cleaning:
             return Progress(done=done, total=done, result={**report, PHASE: "others"})
         cleaner = await self._cleaner(operation)
         if operation.request["dry_run"]:
-            # In a thread: to look through much text takes a while.
+            # In a thread: scanning long texts takes a while.
             cleaned = await asyncio.to_thread(lambda: [each for texts in page if (each := cleaner(texts)) is not None])
             result = _with(result, cleaned)
         else:
@@ -101,11 +101,11 @@ class Cleaning:
         return Progress(done=operation.done, total=operation.total, result={**result, PHASE: "streams"})
 
     async def _streams(self, operation: Operation, result: dict[str, Any]) -> Progress:
-        """Clean submissions in the streams, which lie on as they were given: also ones masked when stored, and refused
-        ones."""
+        """Remove submissions from the streams, which keep them as submitted, even if they were masked when stored or
+        refused."""
         stripping = await self.stripping(operation)
         if stripping and not operation.request["dry_run"]:
-            holds = lambda texts: any(item.holds(texts) for item in stripping)  # noqa: E731 - two lines say no more
+            holds = lambda texts: any(item.holds(texts) for item in stripping)  # noqa: E731 - no clearer as `def`
             swept = await self.streams.sweep_taken(purge_traces.of_texts(operation.workspace_id, holds))
             result["submissions"] = sum(swept.deleted.values())
         return Progress(done=operation.done, total=operation.total, result={**result, PHASE: "vault"})
@@ -117,7 +117,7 @@ class Cleaning:
         if not operation.request["dry_run"]:
             counts = {name: number for name, number in result.items() if isinstance(number, int)}
             if any(counts.values()):
-                # Of database and streams, for what was cleaned beside memories.
+                # Purges database and stream files of what was cleaned outside of memories.
                 await self.operations.start_operation(purge_after(operation))
             await announce_end(self.outbox, operation, counts, self.clock.now())
         return Progress(done=operation.done, total=operation.done, result=result, finished=True)
@@ -141,7 +141,7 @@ class Cleaning:
 
 
 def _with(result: Mapping[str, Any], cleaned: Sequence[Cleaned]) -> dict[str, Any]:
-    """The report of a dry run so far, with these."""
+    """Add these texts to the report of a dry run."""
     examples = list(result.get(EXAMPLE_LIST, ()))
     examples += [_example(item.texts.memory.id, summary(item.found)) for item in cleaned[: EXAMPLES - len(examples)]]
     counts = Counter(result.get("found", {})) + total(cleaned)

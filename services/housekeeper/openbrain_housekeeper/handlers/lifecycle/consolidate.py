@@ -1,4 +1,4 @@
-"""Job `consolidate`: memories about the same, near by their vectors, become one that says all that they say."""
+"""Job `consolidate`: merges memories about the same, with similar vectors, into one that says all that they say."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,15 +21,15 @@ from openbrain_housekeeper.handlers.lifecycle.wording import worded
 CONSOLIDATED: Final = "consolidated"
 """Member of a merged memory's metadata: `at`, and `from`, the ids of its sources, the newest first."""
 MOST_SOURCES: Final = 50
-"""Of one merged memory, at once."""
+"""Maximum number of sources of one merged memory."""
 Star = Sequence[Memory]
-"""A memory, and those that it takes in."""
+"""A memory (the centre), and those that are merged into it."""
 Texts = Mapping[frozenset[str], str]
-"""A model's texts of sources, by the hashes of their contents."""
+"""Texts merged by a model, by the content hashes of their sources."""
 
 
 class Consolidate:
-    """Clusters of what is near; in each the surest memories take in what is near to them."""
+    """Finds clusters of similar memories; in each, the most certain memories absorb those near to them."""
 
     def __init__(self, clusters: Clusters, reasoner: Reasoner | None = None) -> None:
         self._clusters, self._reasoner = clusters, reasoner
@@ -70,21 +70,21 @@ class Consolidate:
 
 
 def mergeable(one: Memory, other: Memory) -> bool:
-    """Whether both expire at the same time, and neither was merged after the other was created."""
+    """True if both expire at the same time, and neither was merged after the other was created."""
     return one.expires_at == other.expires_at and all(
         at is None or other_one.created_at > at for at, other_one in ((merged_at(one), other), (merged_at(other), one))
     )
 
 
 def merged_at(memory: Memory) -> int | None:
-    """When it was last merged, microseconds."""
+    """When it was last merged, in microseconds; None if never."""
     known = memory.metadata.get(CONSOLIDATED)
     return from_iso(str(known.get("at"))) if isinstance(known, Mapping) else None
 
 
 def stars(memories: Sequence[Memory], cosine: Cosine, threshold: float) -> Sequence[Star]:
-    """The surest first, with what is near to it itself; then the surest of the rest. So no two centres are near, and
-    nothing drifts from neighbour to neighbour."""
+    """Go through the memories, most certain first: each joins the first star whose centre is near to it, or becomes a
+    centre. So a star can't drift from neighbour to neighbour."""
     claims = {memory.id: Claim.of(memory) for memory in memories}
     groups: list[list[Memory]] = []
     for memory in sorted(memories, key=_surest, reverse=True):

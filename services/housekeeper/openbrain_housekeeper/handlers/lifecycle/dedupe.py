@@ -1,4 +1,4 @@
-"""Job `dedupe`: of memories that say the same in one place the best stays, the others are archived behind it."""
+"""Job `dedupe`: of duplicates in one place the best memory is kept; the others are archived and refer to it."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from openbrain_housekeeper.handlers.lifecycle.joining import joined_names, joine
 
 
 class Dedupe:
-    """Clusters of duplicates; in each, what still is one of what stays already goes."""
+    """Finds clusters of duplicates; in each, a memory that is a duplicate of a kept one is archived."""
 
     def __init__(self, clusters: Clusters) -> None:
         self._clusters = clusters
@@ -40,8 +40,8 @@ class Dedupe:
 
 
 def decided(subjects: Sequence[Subject], cosine: Cosine) -> Sequence[Change]:
-    """The best first, and what lives longest before that: each stays, or goes behind one that stays and says the same.
-    So no two that stay are duplicates, and deciding again changes nothing."""
+    """Go through the subjects by `preference`: each is kept, or archived in favour of a kept duplicate. So no two kept
+    memories are duplicates, and deciding again changes nothing."""
     readings = {subject.memory.id: Reading.of(subject.memory) for subject in subjects}
     stays: list[Subject] = []
     behind: defaultdict[str, list[tuple[Subject, str]]] = defaultdict(list)

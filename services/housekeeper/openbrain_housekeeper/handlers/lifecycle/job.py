@@ -1,9 +1,9 @@
-"""The way of every lifecycle operation: what a job finds, group by group, previewed (a dry run) or changed.
+"""The common steps of lifecycle operations: a job finds groups, which are previewed (dry run) or changed.
 
-A further job is a class with `find` and `decide` in a file of its own, or a rule for `RowByRow`; its kind stands in
-`ports.lifecycle.JOBS` and in `wiring.lifecycle`, its route starts an operation whose request holds `kept(selection)`,
-its own `rule` and `dry_run`. All else (progress, report, resuming, holds, history, undo, the event at the end) is here
-and in the store.
+To add a job, write a class with `find` and `decide` in a new file, or a rule for `RowByRow`; add its kind to
+`ports.lifecycle.JOBS` and `wiring.lifecycle`, and a route that starts an operation whose request contains
+`kept(selection)`, the job's `rule` and `dry_run`. All else (progress, report, resuming, holds, history, undo, the final
+event) is here and in the store.
 """
 
 import uuid
@@ -21,37 +21,37 @@ from openbrain.ports.store.operations import Operation, Progress
 from openbrain.ports.store.outbox import Outbox
 
 PAGE = 20
-"""Memories that one step looks at, and changes in a transaction at most: what is live waits behind few."""
+"""Memories per step, and at most per transaction: live writes never wait for many."""
 EXAMPLES = 20
 CURSOR, EXAMPLE_LIST = "cursor", "examples"
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Groups of one step, and the cursor of the next."""
+    """The groups found by one step, and the cursor of the next."""
 
     groups: Sequence[Sequence[str]]
-    """Ids that are decided on together, in one transaction; no memory is in two groups of an operation."""
+    """Ids decided on together, in one transaction; no memory is in two groups of an operation."""
     seen: int
-    """Memories that were looked at."""
+    """Number of memories looked at."""
     cursor: Any
-    """Where the next step goes on, as a JSON value; None at the end."""
+    """Where the next step continues, as a JSON value; None at the end."""
     noted: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Names for lists of the report, which takes each once, and as many as of examples."""
+    """Entries for lists of the report, by list; each list takes an entry once, and at most `EXAMPLES`."""
 
 
 class Job(Protocol):
     """One kind of lifecycle operation."""
 
     async def find(self, operation: Operation, selection: Selection, cursor: Any) -> Found:
-        """The groups that follow the cursor (None: the first); asked again with the same one after a crash."""
+        """The groups after the cursor (None: the first). After a crash it is called again with the same cursor."""
 
     def decide(self, operation: Operation) -> Decide:
-        """By the operation's rule and the time at which it was asked for, never by the time of day."""
+        """The decision by the operation's rule and the time of its request, never by the current time."""
 
 
 class RowByRow:
-    """A job that judges each memory by itself."""
+    """A job that decides on each memory independently."""
 
     def __init__(self, lifecycle: Lifecycle, rule: Callable[[Operation], Decide]) -> None:
         self._lifecycle, self.decide = lifecycle, rule
@@ -62,7 +62,7 @@ class RowByRow:
 
 
 async def next_page(lifecycle: Lifecycle, selection: Selection, cursor: Any) -> Sequence[Subject]:
-    """The page behind the cursor, for `found_in`."""
+    """The page after the cursor, for `found_in`."""
     return await lifecycle.page(selection, PAGE, None if cursor is None else (int(cursor[0]), str(cursor[1])))
 
 
@@ -80,7 +80,7 @@ class LifecycleStep:
         self._job, self._lifecycle, self._outbox, self._clock = job, lifecycle, outbox, clock
 
     async def __call__(self, operation: Operation) -> Progress:
-        """`done` counts the memories that were looked at; the result tells what became of them."""
+        """`done` counts the memories looked at; the result says what was done with them."""
         selection, report = selection_of(operation), operation.result
         if operation.total is None:
             operation = replace(operation, total=await self._lifecycle.count(selection))
@@ -105,7 +105,7 @@ class LifecycleStep:
         return [await self._lifecycle.apply(operation, selection, group, decide) for group in groups]
 
     async def _ended(self, operation: Operation, report: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The report as it stays. What a killed worker did and did not write down stands in the store."""
+        """The final report. Counted in the store, because a killed worker may not have recorded its last step."""
         report = {name: value for name, value in report.items() if name != CURSOR}
         if operation.request["dry_run"]:
             return {EXAMPLE_LIST: [], **report}
@@ -116,7 +116,7 @@ class LifecycleStep:
 
 
 async def announce_end(outbox: Outbox, operation: Operation, counts: Mapping[str, int], now: int) -> None:
-    """Once: a repeated step announces the same event."""
+    """Announce the end of an operation. Idempotent: a repeated step announces an event with the same id."""
     criteria = operation.request.get("criteria", {})
     data = LifecycleCompleted(
         workspace_id=operation.workspace_id,

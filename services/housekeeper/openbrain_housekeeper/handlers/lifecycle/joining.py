@@ -1,4 +1,4 @@
-"""Use and names of several memories, joined for the one that stands for all of them."""
+"""Joins the use and names of several memories for the one that replaces them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from openbrain.ports.lifecycle import Subject, Use
 
 
 def joined_use(subjects: Sequence[Subject]) -> Use:
-    """Recalls and feedback of all."""
+    """The recalls and feedback of all, added up."""
     uses = [subject.use for subject in subjects]
     recalled = [use.last_recalled_at for use in uses if use.last_recalled_at is not None]
     return Use(
@@ -21,7 +21,7 @@ def joined_use(subjects: Sequence[Subject]) -> Use:
 
 
 def joined_names(first: Memory, others: Sequence[Memory]) -> Memory:
-    """The first with the tags and other names of all, its own before theirs, confirmed when one of them was last."""
+    """The first memory with the tags and aliases of all (its own first), and the latest `confirmed_at`."""
     memories = (first, *others)
     return replace(
         first,

@@ -1,4 +1,4 @@
-"""Job `prune`: what is not sure enough, old, or of no use to any recall is archived."""
+"""Job `prune`: archives memories by confidence, age, or lack of recalls."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from openbrain.ports.store.operations import Operation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneRule:
-    """Limits of a prune: a memory is archived if it meets all that are set. Times are microseconds."""
+    """Limits of a prune: a memory is archived if it meets all limits that are set. Times in microseconds."""
 
     max_confidence: float | None = None
     max_effective_confidence: float | None = None
     min_confidence: float | None = None
-    """What is below goes."""
+    """Memories below it are archived."""
     min_effective_confidence: float | None = None
     unrecalled_for: int | None = None
 
     @classmethod
     def of(cls, rule: Mapping[str, Any]) -> Self:
-        """As the request of an operation has it."""
+        """From the rule in an operation's request."""
         names = ("max_confidence", "max_effective_confidence", "min_confidence", "min_effective_confidence")
         days = rule.get("unrecalled_days")
         unrecalled_for = None if days is None else int(days) * DAY
         return cls(**{name: rule.get(name) for name in names}, unrecalled_for=unrecalled_for)
 
     def why(self, memory: Memory, use: Use, effective: float, now: int) -> str | None:
-        """Why it goes; None where it stays."""
+        """Why the memory is archived; None if it is kept."""
         reasons = (
             _limited("confidence", memory.confidence, self.max_confidence),
             _limited("effective confidence", effective, self.max_effective_confidence),
@@ -51,7 +51,7 @@ class PruneRule:
 
 
 def prune(operation: Operation, half_life_days: Mapping[MemoryType, float | None]) -> Decide:
-    """Decides by the operation's rule, as of when it was asked for."""
+    """The decision by the operation's rule, as of the time of its request."""
     rule, now = PruneRule.of(operation.request["rule"]), operation.created_at
 
     def decide(subjects: Sequence[Subject]) -> Sequence[Change]:
@@ -67,7 +67,7 @@ def prune(operation: Operation, half_life_days: Mapping[MemoryType, float | None
 
 
 def _limited(name: str, value: float, limit: float | None, *, below: bool = False) -> str | None:
-    """Why it goes, at a limit or only `below` it. None: no limit; '': it stays."""
+    """Why the memory is archived: its value is at most the limit, or `below` it. None: no limit; '': it is kept."""
     if limit is None:
         return None
     goes = value < limit if below else value <= limit

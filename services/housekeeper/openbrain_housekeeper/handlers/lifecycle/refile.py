@@ -1,5 +1,5 @@
-"""Jobs `refile` and `backfill-org`: memories are filed elsewhere. What says the same there already is a conflict, and
-stays where it is."""
+"""Jobs `refile` and `backfill-org`: move memories to another place. If a memory with the same content is already there,
+it is a conflict, and the memory stays where it is."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -12,14 +12,14 @@ from openbrain.ports.store.operations import Operation
 from openbrain_housekeeper.handlers.lifecycle.job import Found, found_in, next_page
 
 UNDECIDED = "undecided"
-"""Member of the report: projects of which no one org is known."""
+"""Member of the report: projects without a single known org."""
 _REMEMBERED = 8
-"""Operations at once whose orgs are kept in memory."""
+"""Number of operations whose orgs are kept in memory."""
 _TO = "to_"
 
 
 def refile(operation: Operation) -> Decide:
-    """Everything selected goes to the place of the rule."""
+    """Move everything selected to the place in the rule."""
     rule: Mapping[str, Any] = operation.request["rule"]
     place = {name.removeprefix(_TO): value for name, value in rule.items()}
     if "memory_scope" in place:
@@ -28,7 +28,8 @@ def refile(operation: Operation) -> Decide:
 
 
 class BackfillOrg:
-    """Memories of a project and of no org get the one that the rule names, or that the others of the project have."""
+    """Sets the org of memories with a project and no org: the one that the rule names for the project, else the only
+    org among the project's memories, else the rule's `to_org`."""
 
     def __init__(self, lifecycle: Lifecycle) -> None:
         self._lifecycle = lifecycle

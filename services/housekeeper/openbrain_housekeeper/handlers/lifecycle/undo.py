@@ -1,4 +1,4 @@
-"""Operation `undo`: what another archived or rewrote is put back."""
+"""Operation `undo`: reverts what another operation archived or rewrote."""
 
 from openbrain.ports.clock import Clock
 from openbrain.ports.lifecycle import Action, Lifecycle
@@ -7,11 +7,11 @@ from openbrain.ports.store.outbox import Outbox
 from openbrain_housekeeper.handlers.lifecycle.job import CURSOR, announce_end
 
 CHUNK = 50
-"""Changes of one transaction."""
+"""Changes per transaction."""
 
 
 class Undoing:
-    """Steps of a transaction each; a change that was looked at is not looked at again."""
+    """Each step is one transaction, and continues after the last change looked at."""
 
     def __init__(self, lifecycle: Lifecycle, outbox: Outbox, clock: Clock) -> None:
         self._lifecycle, self._outbox, self._clock = lifecycle, outbox, clock

@@ -1,4 +1,4 @@
-"""One text of several by a model, taken only where it adds nothing."""
+"""Merges several texts into one by a model; the result is used only if it adds nothing."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -26,7 +26,7 @@ _log = structlog.get_logger(__name__)
 
 
 async def worded(reasoner: Reasoner, contents: Sequence[str]) -> str | None:
-    """None where the model has no answer that may stand: the texts are merged without it then."""
+    """The merged text; None if the model gives no acceptable answer, and the texts must be merged without it."""
     notes = orjson.dumps(list(contents)).decode()
     question = Question(instructions=_INSTRUCTIONS, prompt=notes, schema=_SCHEMA, schema_name="note")
     try:

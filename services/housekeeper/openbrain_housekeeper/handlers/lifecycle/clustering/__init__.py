@@ -1,1 +1,1 @@
-"""Memories that belong together, found partition by partition."""
+"""Finds memories that belong together, partition by partition."""

@@ -1,7 +1,7 @@
-"""A block: partitions that are compared in memory, and what was found in them so far.
+"""A block: partitions that are compared in memory, and the clusters found in them so far.
 
-Read page by page, compared tile by tile, then given out cluster by cluster. It holds nothing that the store does not
-say: whoever lacks it reads and compares again.
+It is read page by page, compared tile by tile, then returned cluster by cluster. It is only a cache: a process without
+it reads and compares the rows again.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from openbrain_housekeeper.handlers.lifecycle.clustering.components import Compo
 from openbrain_housekeeper.handlers.lifecycle.clustering.near_rows import NearRows, Rows
 
 PAIRS = 20
-"""Of one step: to read and compare them is a short piece of work."""
+"""Maximum number of pairs per step, so that reading and comparing them is short."""
 Cluster = tuple[Place, Sequence[int]]
-"""Place of the oldest, and the row numbers of all by age."""
+"""Place of the oldest memory, and the row numbers of all by age."""
 
 
 class Block:
-    """The memories from the first to the last partition, which are of one project and scope, by age; `model`: the one
-    whose vectors are compared."""
+    """The memories of the partitions `first` to `last`, all of one project and scope, by age. `model`: the one whose
+    vectors are compared."""
 
     def __init__(self, first: Partition, last: Partition, model: str) -> None:
         self.first, self.last, self.model = first, last, model
@@ -30,11 +30,11 @@ class Block:
         """The number of memories read."""
         self.read_to: Place | None = None
         self.whole, self.compared = False, False
-        """Whether all were read, and compared."""
+        """Whether all memories were read, and all pairs compared."""
         self.steps = 0
-        """Pages read, and pairs compared some at a time."""
+        """Number of steps done: pages read, and batches of pairs compared."""
         self.linked = Components[int]()
-        """Row numbers of those that belong together."""
+        """Row numbers of memories that belong together."""
         self._rows = Rows()
         self._members: list[tuple[int, str, int]] = []
         self._partitions: dict[Partition, int] = {}
@@ -43,7 +43,7 @@ class Block:
         self._clusters: Sequence[Cluster] | None = None
 
     def add(self, page: Sequence[Memory], placed: Mapping[str, Placed]) -> None:
-        """Take in a page, and the vectors of those of it that are compared."""
+        """Add a page. `placed`: its memories that take part in the comparison, with their vectors."""
         for memory in page:
             one = placed.get(memory.id)
             if one is not None:
@@ -55,11 +55,11 @@ class Block:
             self.read_to = page[-1].created_at, page[-1].id
 
     async def next_pairs(self, least: float) -> Sequence[NearRows]:
-        """The next that are near each other and not linked yet, at most `PAIRS`."""
+        """The next pairs that are near each other and not linked yet, at most `PAIRS`."""
         if self._tiles is None:
             self._tiles = self._rows.tiles(least)
         if not self._near:
-            # In a thread: a product leaves the interpreter to others.
+            # In a thread: a matrix product releases the GIL.
             near = await asyncio.to_thread(next, self._tiles, None)
             self.compared = near is None
             self._near.extend(near or ())
@@ -74,11 +74,11 @@ class Block:
         return self._members[row][1]
 
     def placed(self, row: int, memory: Memory) -> Placed | None:
-        """The memory with its vector; None where it has changed since it was read."""
+        """The memory with its vector; None if it has changed since it was read."""
         return Placed(memory, self._rows.vector(row)) if memory.revision == self._members[row][2] else None
 
     def clusters(self, after: Place | None, limit: int) -> Sequence[Cluster]:
-        """Clusters whose oldest follows that place, when all were compared."""
+        """Clusters whose oldest memory comes after that place. Call it once all pairs are compared."""
         if self._clusters is None:
             self._clusters = [(self._members[rows[0]][:2], rows) for rows in self.linked.all()]
         return [cluster for cluster in self._clusters if after is None or cluster[0] > after][:limit]

@@ -1,9 +1,9 @@
-"""Memories that belong together, found partition by partition of a walk through the selection.
+"""Finds memories that belong together, partition by partition of the selection.
 
-A cluster is all that hangs together by links between two memories, whoever of it is met first; no memory is in two
-clusters of an operation. Partitions are compared in memory, by matrix products. One that is too large for that is
-walked through by age, and the vector index is asked for the neighbours of each memory; there a cluster is worked on
-where its oldest is met.
+A cluster is a connected component of links between two memories, independent of where the walk begins; no memory is in
+two clusters of an operation. Partitions are compared in memory, by matrix products. A partition too large for that is
+walked by age, and the vector index is asked for the neighbours of each memory; its clusters are returned when the walk
+reaches their oldest memory.
 """
 
 import asyncio
@@ -27,22 +27,22 @@ from openbrain_housekeeper.handlers.lifecycle.clustering.step_cache import StepC
 from openbrain_housekeeper.handlers.lifecycle.job import Found
 
 BLOCK_BYTES = 32 * 1024 * 1024
-"""Of the vectors that are compared in memory."""
+"""Maximum size of the vectors that are compared in memory."""
 READ = 100
-"""Memories that one step reads."""
+"""Memories read per step."""
 WALKED = 10
-"""Memories of a large partition that one step looks at: their searches and neighbours are a short piece of work."""
+"""Memories of a large partition per step, so that searching and comparing their neighbours is short."""
 CLUSTERS = 5
-"""Clusters that one step gives out."""
+"""Maximum number of clusters returned per step."""
 MOST: Final = 1000
-"""Memories of one cluster that are worked on together; of more, the next run takes what is left."""
+"""Maximum number of memories of one cluster that are processed together; the next run takes the rest."""
 REMEMBERED: Final = 4
 """Operations whose vectors are kept between preview and change."""
 Cosine = Callable[[Memory, Memory], float]
 
 
 class Clusters:
-    """Finds clusters, and remembers the vectors of those that it found last for who decides about them."""
+    """Finds clusters, and keeps the vectors of those found last for the decision about them."""
 
     def __init__(self, lifecycle: Lifecycle, neighbours: Neighbours, time: Callable[[], float]) -> None:
         self._lifecycle, self._neighbours = lifecycle, neighbours
@@ -50,7 +50,7 @@ class Clusters:
         self._vectors: Lru[str, Mapping[str, Placed]] = Lru(REMEMBERED)
 
     async def find(self, operation_id: str, selection: Selection, cursor: Any, linked: Linked, least: float) -> Found:
-        """The next clusters, if this step found some. `least`: minimum cosine of a link."""
+        """Do one step; the clusters that it found, if any. `least`: minimum cosine of a link."""
         at = Cursor.of(cursor)
         if at.block is None:
             at = await self._next(selection, at.after)
@@ -61,7 +61,7 @@ class Clusters:
             return await self._walked(operation_id, selection, at, at.block[0], linked, least)
         model = (await self._neighbours.serving()).model
         block = self._blocks.get(operation_id)
-        # Vectors of two models are not compared: where another's index serves now, all begins anew.
+        # Vectors of two models can't be compared: if another model's index serves now, start the block again.
         if block is None or (block.first, block.last, block.model) != (*at.block, model):
             block = Block(*at.block, model)
             self._blocks.put(operation_id, block)
@@ -73,13 +73,13 @@ class Clusters:
         return await self._given_out(operation_id, block, at, seen) if block.compared else Found([], seen, at.value())
 
     def members(self, operation_id: str, ids: Sequence[str]) -> Sequence[Memory]:
-        """As they were found."""
+        """The memories of the clusters found last, as they were then."""
         vectors = self._vectors.get(operation_id) or {}
         return [vectors[item].memory for item in ids]
 
     def cosine(self, operation_id: str) -> Cosine:
-        """Of two of a cluster, by what they said when it was found: 0 where one says something else by now, or where
-        they have no place in common any more."""
+        """The cosine of two memories of a cluster found last. 0 if the content of one has changed since then, or if
+        they are no longer in the same place."""
         vectors = self._vectors.get(operation_id) or {}
 
         def known(memory: Memory) -> Placed | None:
@@ -95,7 +95,7 @@ class Clusters:
         return cosine
 
     async def _next(self, selection: Selection, after: Partition | None) -> Cursor:
-        """The partitions behind those that are done, as many as memory has room for; none at the end."""
+        """The partitions after those that are done, as many as fit into memory; none at the end."""
         counted = await self._lifecycle.partitions(selection, after)
         if not counted:
             return Cursor(after)
@@ -115,7 +115,7 @@ class Clusters:
         block.whole = len(page) < READ
 
     async def _compare(self, block: Block, selection: Selection, linked: Linked, least: float) -> None:
-        """Link those that belong together of the next pairs."""
+        """Compare the next pairs, and link those that belong together."""
         pairs, within = await block.next_pairs(least), _within(selection)
         rows = await self._neighbours.rows(sorted({block.id_of(row) for pair in pairs for row in pair[:2]}))
         for number, pair in enumerate(pairs):
@@ -142,7 +142,7 @@ class Clusters:
     async def _walked(
         self, operation_id: str, selection: Selection, at: Cursor, partition: Partition, linked: Linked, least: float
     ) -> Found:
-        """Clusters whose oldest is on the next page of a large partition."""
+        """Clusters whose oldest memory is on the next page of a large partition."""
         page = await self._lifecycle.members(selection, partition, partition, WALKED, at.place)
         around = (selection, _within(selection), page, linked, least, MOST)
         placed, groups_of_ids = await linked_around(self._neighbours, *around)
@@ -165,7 +165,7 @@ def _within(selection: Selection) -> Callable[[Memory], bool]:
 
     def within(memory: Memory) -> bool:
         young = max(memory.created_at, memory.confirmed_at) > selection.made_by
-        # Also by this operation: it changes no memory twice.
+        # Also excludes changes by this operation, so that it changes no memory twice.
         changed_since = memory.updated_at > selection.at
         return not memory.ended and not young and not changed_since and selected(memory)
 

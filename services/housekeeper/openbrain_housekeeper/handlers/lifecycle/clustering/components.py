@@ -1,4 +1,4 @@
-"""What hangs together by links between two."""
+"""Connected components (union-find)."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ class Components(Generic[T]):
         self._parents[self._root(one)] = self._root(other)
 
     def together(self, one: T, other: T) -> bool:
-        """Whether links lead from one to the other."""
+        """True if links lead from one to the other."""
         return self._root(one) == self._root(other)
 
     def all(self) -> Sequence[Sequence[T]]:
-        """Those of two or more, each in order, by their first ones."""
+        """Components of two or more members, each sorted, ordered by their first member."""
         groups: defaultdict[T, list[T]] = defaultdict(list)
         for member in sorted(self._parents):
             groups[self._root(member)].append(member)

@@ -1,4 +1,4 @@
-"""Where the walk of an operation through partitions goes on."""
+"""Position of an operation's walk through partitions."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -9,24 +9,25 @@ from openbrain.ports.lifecycle import Partition, Place
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Behind a partition, or within those that follow it."""
+    """A position after a partition, or within the block that follows it."""
 
     after: Partition | None = None
-    """The last one that is done."""
+    """The last partition that is done."""
     block: tuple[Partition, Partition] | None = None
-    """The partitions that are worked on, from the first to the last; None: those that follow."""
+    """First and last of the partitions in progress; None: the next block has not been chosen."""
     large: bool = False
-    """Whether it is one that is walked through by age."""
+    """Whether the block is one large partition, which is walked by age."""
     steps: int = 0
-    """Steps that are done of what a block takes. Whoever has not done them does them first, so that each goes on."""
+    """Steps done on the block. A process that does not have the block in memory repeats them first, so that every call
+    makes progress."""
     read: int = 0
-    """Memories that were counted as looked at."""
+    """Memories of the block already counted as seen."""
     place: Place | None = None
-    """The oldest of the last cluster that was given out; of a large partition the last memory looked at."""
+    """The oldest memory of the last cluster returned; in a large partition the last memory looked at."""
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """From its JSON value; anything else stands for the beginning."""
+        """From its JSON value; any other value means the beginning."""
         if not isinstance(value, Mapping):
             return cls()
         after, block, place = value["after"], value["block"], value["place"]

@@ -1,4 +1,4 @@
-"""Links of memories of a partition that is too large for memory: the vector index is asked for neighbours."""
+"""Finds links in a partition that is too large for memory, by asking the vector index for neighbours."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -10,11 +10,11 @@ from openbrain.usecases.indexes.neighbours import Neighbours, Placed
 from openbrain_housekeeper.handlers.lifecycle.clustering.components import Components
 
 NEIGHBOURS: Final = 16
-"""Looked at of each memory; of those that are linked with it, theirs too."""
+"""Neighbours searched for each memory, and for each memory newly linked with it."""
 AT_A_TIME: Final = 3
-"""Pairs compared before others of this process have their turn."""
+"""Pairs compared before yielding to the event loop."""
 Linked = Callable[[Placed, Placed], bool]
-"""Symmetric, by what the two say and are."""
+"""Whether two memories are linked; symmetric, and depends only on the two."""
 
 
 async def linked_around(
@@ -26,8 +26,8 @@ async def linked_around(
     least: float,
     most: int,
 ) -> tuple[Mapping[str, Placed], Sequence[Sequence[str]]]:
-    """The page and what hangs together with it, at most about `most` more; and the ids of two or more that do, each
-    group in order."""
+    """The memories of the page and those connected with it, at most about `most` more; and the connected components of
+    two or more, as sorted ids."""
     placed = dict(await neighbours.placed([memory for memory in page if within(memory)]))
     components = Components[str]()
     fresh = list(placed.values())

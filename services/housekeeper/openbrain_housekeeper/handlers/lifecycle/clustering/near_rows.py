@@ -1,4 +1,4 @@
-"""Vectors of memories, and which of a partition are near each other: matrix products, a tile at a time."""
+"""Vectors of memories, and the pairs of a partition that are near each other, by matrix products, tile by tile."""
 
 from array import array
 from collections import Counter
@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 MOST_NEAR: Final = 16
-"""Of those that follow a row, so many are compared with it: the nearest."""
+"""Maximum number of later rows paired with a row: its nearest ones."""
 PRODUCTS: Final = 150_000_000
-"""Multiplications of one tile: some milliseconds of a core."""
+"""Multiplications per tile: several milliseconds on one core."""
 BAND: Final = 256
-"""Rows compared with all that follow them, tile by tile: of fewer a product spends its time on moving the others."""
+"""Rows compared at once with all later rows, tile by tile. With fewer, memory transfer would dominate the product."""
 _ROUNDED: Final = 1e-4
-"""By which a product of 32-bit numbers may be too low."""
+"""Margin for the rounding errors of a product of 32-bit floats."""
 Floats = npt.NDArray[np.float32]
 
 
@@ -28,7 +28,7 @@ class NearRows(NamedTuple):
 
 
 class Rows:
-    """Unit vectors, each of a partition, in the order in which they were added."""
+    """Unit vectors, each with its partition, in the order in which they were added."""
 
     def __init__(self) -> None:
         self._vectors = array("f")
@@ -47,8 +47,8 @@ class Rows:
         return self._vectors[number * self._dimensions : (number + 1) * self._dimensions]
 
     def tiles(self, least: float) -> Iterator[Sequence[NearRows]]:
-        """Pairs of a partition that are at least so near, the nearest of a band first, behind the last of its tiles;
-        every row is compared with all that follow it. Nothing may be added while this goes on."""
+        """Pairs within a partition with at least this cosine; every row is compared with all later ones. A band's pairs
+        are yielded after its last tile, nearest first; its other tiles yield nothing. Add no rows meanwhile."""
         if not len(self):
             return
         matrix = np.frombuffer(self._vectors, np.float32).reshape(len(self), self._dimensions)
@@ -66,7 +66,7 @@ class Rows:
 
 
 def _near(rows: Floats, band: slice, others: slice, least: float) -> Iterator[NearRows]:
-    """Pairs of one tile: for each row its nearest."""
+    """Pairs of one tile: each row with its nearest later rows."""
     products = rows[band] @ rows[others].T
     here, there = np.divmod(np.flatnonzero(products >= least), products.shape[1])
     later = there + others.start > here + band.start
@@ -79,7 +79,7 @@ def _near(rows: Floats, band: slice, others: slice, least: float) -> Iterator[Ne
 
 
 def _nearest(near: Iterable[NearRows], numbers: npt.NDArray[np.int64]) -> Sequence[NearRows]:
-    """The nearest of each row, by their numbers."""
+    """The nearest pairs of each row, at most `MOST_NEAR`. `numbers`: row numbers in the whole matrix."""
     taken: Counter[int] = Counter()
     nearest: list[NearRows] = []
     for pair in sorted(near, key=lambda pair: (-pair.cosine, pair.one, pair.other)):

@@ -1,4 +1,4 @@
-"""What some operations keep in memory between their steps."""
+"""Cache of values that operations keep in memory between their steps."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -7,21 +7,21 @@ from typing import Final, Generic, TypeVar
 from openbrain.domain.errors import TryLater
 
 MOST: Final = 4
-"""Operations at once."""
+"""Maximum number of operations in the cache."""
 FORGOTTEN_S: Final = 60.0
-"""After so long without a step another operation may take the place of one."""
+"""An operation without a step for this long may be evicted by another."""
 T = TypeVar("T")
 
 
 class StepCache(Generic[T]):
-    """A value an operation. `TryLater` where others have the places, so that none takes away what another just made."""
+    """One value per operation. `TryLater` if active operations take all places, so that they don't evict each other."""
 
     def __init__(self, time: Callable[[], float]) -> None:
         self._time = time
         self._values: OrderedDict[str, tuple[float, T]] = OrderedDict()
 
     def get(self, operation_id: str) -> T | None:
-        """The value, which is kept for longer now."""
+        """The value; its time of last use is renewed."""
         if operation_id not in self._values:
             return None
         value = self._values[operation_id][1]
