@@ -1,1 +1,1 @@
-"""MCP: the tools of the brain, each one call of the typed client, over stdio and streamable HTTP."""
+"""MCP: the tools of the brain, each a call of the typed client, over stdio and streamable HTTP."""

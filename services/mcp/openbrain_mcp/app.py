@@ -1,4 +1,4 @@
-"""Streamable HTTP at /mcp: the same keys as the API, which is asked in process."""
+"""Streamable HTTP at /mcp, with the same keys as the API, which is called in process."""
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
@@ -14,12 +14,12 @@ from openbrain_mcp.http.guard import Guard
 from openbrain_mcp.server import mcp_server
 
 PATH = "/mcp"
-# Keys and origins are checked, whatever name the server has outside.
+# Any host name is allowed: `Guard` checks keys and origins.
 _ANY_HOST = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
 def with_mcp(api: Starlette, origins: Sequence[str] = ()) -> Starlette:
-    """The app with the tools at /mcp. `origins`: browser origins allowed beside this machine's own."""
+    """The app with the tools at /mcp. `origins`: browser origins allowed in addition to this machine's own."""
     callers = Callers(api)
     server = mcp_server(callers.client)
     tools = server.streamable_http_app(

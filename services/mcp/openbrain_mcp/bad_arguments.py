@@ -1,4 +1,4 @@
-"""Arguments that a tool can't take, in a sentence that says what it takes instead."""
+"""Turns the validation errors of a tool's arguments into one sentence that says what is accepted instead."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ _NESTED = "filter"
 
 
 def sentence(tool: str, error: ValidationError) -> str:
-    """Say what is wrong with each argument, without what was sent."""
+    """Say what is wrong with each argument, without repeating its value."""
     problems: dict[str, str] = {}
     for item in error.errors(include_input=False, include_url=False):
         problems.setdefault(_argument(item["loc"]), _problem(item["type"], item["msg"], item.get("ctx") or {}))
@@ -40,7 +40,7 @@ def sentence(tool: str, error: ValidationError) -> str:
 
 
 def _argument(location: tuple[int | str, ...]) -> str:
-    """The argument's name; what follows in a location is the form that was tried."""
+    """The argument's name. The rest of a location names the type that was tried."""
     names = location[:2] if location[:1] == (_NESTED,) else location[:1]
     return ".".join(map(str, names)) or "the arguments"
 

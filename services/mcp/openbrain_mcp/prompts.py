@@ -51,4 +51,4 @@ PROMPTS: Mapping[Callable[..., str], str] = {
     hand_over: "Hand over",
     keep_decisions: "Plan finished: keep its decisions",
 }
-"""Their titles; the name of a prompt is the function's, its description the docstring."""
+"""Prompt -> its title. A prompt's name is that of the function, its description the docstring."""

@@ -1,4 +1,4 @@
-"""Resources: one memory by its id, as it stands."""
+"""Resources: one memory by its id."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ MEMORY = "memory://{id}"
 
 
 def add(server: MCPServer[Any], clients: "Callable[[Any], Awaitable[OpenBrain]]") -> None:
-    """Read on the client of whoever asks."""
+    """Add the resources to the server. They are read with the caller's client."""
 
     async def memory(id: str, ctx: Context) -> str:
         try:

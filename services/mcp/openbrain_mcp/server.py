@@ -24,15 +24,15 @@ from openbrain_mcp.tools import TOOLS, answers
 from openbrain_mcp.tools.schemas import compact
 from openbrain_mcp.tools.spec import ToolSpec
 
-if TYPE_CHECKING:  # an agent has the list of tools before the client is imported
+if TYPE_CHECKING:  # imported late, so that an agent gets the list of tools first
     from openbrain.client import OpenBrain
 
 Clients = Callable[[Any], Awaitable["OpenBrain"]]
-"""The client to ask for a caller; its argument is the HTTP request, None on stdio."""
+"""Returns the client of a caller. The argument is the HTTP request; None on stdio."""
 CHOSEN: ContextVar[frozenset[Toolset] | None] = ContextVar("openbrain_mcp_toolsets", default=None)
-"""The toolsets that the request at hand asks for; None for the server's own."""
+"""The toolsets that the current request asks for; None: the server's default."""
 KEPT = "kept"
-"""The code of an error that is none: the write waits in the outbox of this machine."""
+"""Error code that is not a failure: the write waits in the outbox of this machine."""
 
 _CALL_FIELDS = frozenset({"name", "arguments", "_meta"})
 
@@ -50,8 +50,8 @@ INSTRUCTIONS = (
 
 
 def mcp_server(clients: Clients, toolsets: frozenset[Toolset] = frozenset({Toolset.CORE})) -> "BrainServer":
-    """The tools on the clients of their callers; those of `toolsets` are listed and answer, unless a request asks for
-    others."""
+    """The server; its tools use the clients of their callers. Tools of `toolsets` are listed and callable, unless a
+    request asks for other toolsets."""
     server = BrainServer(
         clients,
         toolsets,
@@ -63,7 +63,7 @@ def mcp_server(clients: Clients, toolsets: frozenset[Toolset] = frozenset({Tools
         log_level="WARNING",
         subscriptions=False,  # the tools never change: a subscription would be an idle stream
     )
-    # The SDK's own spans hold what callers wrote: names, ids, errors. The API's span of each call is enough.
+    # The SDK's spans contain what callers wrote: names, ids, errors. The API's span per call is enough.
     server.middleware[:] = [item for item in server.middleware if type(item).__name__ != "OpenTelemetryMiddleware"]
     resources.add(server, clients)
     for function, title in prompts.PROMPTS.items():
@@ -72,7 +72,7 @@ def mcp_server(clients: Clients, toolsets: frozenset[Toolset] = frozenset({Tools
 
 
 class BrainServer(MCPServer[Any]):
-    """Lists and calls the chosen tools; invalid arguments get one sentence that says what is taken instead."""
+    """Lists and calls the chosen tools. Invalid arguments are answered by one sentence that says what is accepted."""
 
     def __init__(self, clients: Clients, toolsets: frozenset[Toolset], name: str, **options: Any) -> None:
         super().__init__(name, **options)
@@ -80,14 +80,14 @@ class BrainServer(MCPServer[Any]):
         self._toolsets = toolsets
 
     async def list_tools(self) -> list[Tool]:
-        """Those of the chosen toolsets."""
+        """The tools of the chosen toolsets."""
         names = self._chosen()
         return [tool for tool in await super().list_tools() if tool.name in names]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool; `ToolError` where it can't be called like this."""
+        """Call a tool. `ToolError` if it is not in the chosen toolsets, its arguments are invalid, or it fails."""
         if name not in self._chosen() and (tool := next((item for item in TOOLS if item.name == name), None)):
             raise ToolError(
                 f"{name} is in the toolset {tool.toolset}, which was not chosen: name it in `openbrain mcp "
@@ -101,8 +101,8 @@ class BrainServer(MCPServer[Any]):
             raise
 
     def parsed_call(self, params: Mapping[str, Any]) -> tuple[ToolSpec, dict[str, Any]] | None:
-        """The tool that parameters of `tools/call` name, and its validated arguments; None where the SDK has to look at
-        them: to repair or refuse them."""
+        """The tool named by the parameters of `tools/call`, and its validated arguments; None if the SDK must handle
+        them, to repair or refuse them."""
         name, arguments, meta = params.get("name"), params.get("arguments", {}), params.get("_meta", {})
         if not (params.keys() <= _CALL_FIELDS and isinstance(arguments, dict) and isinstance(meta, dict)):
             return None
@@ -119,8 +119,8 @@ class BrainServer(MCPServer[Any]):
 
 
 async def outcome(tool: ToolSpec, brain: "OpenBrain", arguments: Mapping[str, Any]) -> CallToolResult:
-    """Result of the tool on its caller's client. `ToolError` where it failed: an error of ours reaches the model as the
-    sentence that says what to do."""
+    """Call the tool with its caller's client. `ToolError` if it fails: the model gets our error's message, which says
+    what to do."""
     try:
         return await tool.function(brain, **arguments)
     except TryLater as error:
@@ -143,8 +143,8 @@ def _by_name() -> Mapping[str, tuple[ToolSpec, ServerTool]]:
 
 @cache
 def _made_tools() -> tuple[ServerTool, ...]:
-    """Once a process: to make them takes longer than all else of a server. Their schemas are listed in few tokens; what
-    they take stays as it is."""
+    """The SDK's tools, made once per process, because that takes longer than everything else in a server. Their listed
+    schemas are compacted to save tokens; the accepted arguments stay the same."""
     made = []
     for tool in TOOLS:
         server_tool = ServerTool.from_function(
@@ -158,7 +158,7 @@ def _made_tools() -> tuple[ServerTool, ...]:
 
 
 def _called(tool: ToolSpec) -> Callable[..., Awaitable[CallToolResult]]:
-    """The tool as the SDK calls it."""
+    """Wrap the tool in a function with the signature that the SDK expects."""
 
     async def called(ctx: Context, **arguments: Any) -> CallToolResult:
         server = ctx.mcp_server

@@ -274,7 +274,7 @@ class Reindexing:
             self._store.expected_entries, replace(generation, status=GenerationStatus.SERVING)
         ):
             if unmarked and self._clock.now() < known_at:
-                raise TryLater("not every writer knows yet that this index serves: wait some seconds")
+                raise TryLater("not every writer knows yet that this index serves: they will within seconds")
             await self._store.outbox.announce_again([item.memory_id for item in unmarked])
 
     async def _complete(self, operation: Operation) -> Progress:

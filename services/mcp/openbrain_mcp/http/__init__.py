@@ -1,1 +1,1 @@
-"""The tools over HTTP: who may ask, one request answered, the API asked in process."""
+"""The tools over HTTP: access checks, answering a request, calling the API in process."""

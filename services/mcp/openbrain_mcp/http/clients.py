@@ -1,4 +1,4 @@
-"""API clients of the callers of tools: one for each key that was seen lately, asked in process."""
+"""API clients for the callers of tools: one per recently used key, calling the API in process."""
 
 from functools import partial
 
@@ -14,14 +14,14 @@ CLIENTS = 256
 
 
 class Callers:
-    """A client for each key that was seen lately."""
+    """One client per recently used key."""
 
     def __init__(self, api: ASGIApp) -> None:
         self._wire, self._transport = partial(InProcessWire, api), httpx.ASGITransport(api)
         self._clients: Lru[str, OpenBrain] = Lru(CLIENTS)
 
     async def client(self, request: Request) -> OpenBrain:
-        """The client with the key of the request."""
+        """The client for the key of the request."""
         authorization = request.headers.get("authorization", "")
         client = self._clients.recent(authorization)
         if client is None:
@@ -36,12 +36,12 @@ class Callers:
         return client
 
     def forget(self, authorization: str) -> None:
-        """Forget a key that opens nothing."""
+        """Drop the client of a key that was refused."""
         self._clients.pop(authorization, None)
 
 
 def bearer(authorization: str) -> str:
-    """The header as the API takes it, whatever the scheme was."""
+    """The authorization header in the form that the API expects, whatever its scheme was; '' without a key."""
     key = _key(authorization)
     return f"Bearer {key}" if key else ""
 

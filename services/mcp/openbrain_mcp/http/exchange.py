@@ -1,5 +1,5 @@
-"""One request, one answer, by a plain call. The SDK serves the revisions with a handshake by streams and tasks made for
-each request; without sessions nothing ever goes through them but one question and its answer."""
+"""Answers a request by a plain call. For protocol revisions with a handshake, the SDK creates streams and tasks for
+each request; without sessions they would only carry one request and its answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -46,8 +46,8 @@ _log = structlog.get_logger(__name__)
 
 
 class Exchange:
-    """Answers requests of the revisions with a handshake; all else goes to `sdk`, which also tells what is wrong with a
-    request that can't be read. Bodies above `body_bytes` are its to refuse."""
+    """Answers requests of revisions with a handshake. Everything else goes to `sdk`, which also reports what is wrong
+    with an unreadable request and refuses bodies above `body_bytes`."""
 
     def __init__(self, brain: BrainServer, sdk: ASGIApp, body_bytes: int) -> None:
         self._brain, self._server = brain, brain.session_manager.app
@@ -87,7 +87,7 @@ class Exchange:
         )
 
     async def _call(self, tool: ToolSpec, arguments: Mapping[str, Any], request: Request) -> CallToolResult:
-        """Result of the tool, called past the SDK, whose checks cost more than a write; failures in the SDK's words."""
+        """Call the tool without the SDK, whose checks cost more than a write. Failures have the SDK's wording."""
         message = f"Error executing tool {tool.name}"
         try:
             return await outcome(tool, await self._brain.clients(request), arguments)
@@ -115,7 +115,7 @@ class Exchange:
 
 @dataclass
 class _Asking:
-    """A request as the SDK's handlers see it: nothing goes back to the client but the answer."""
+    """A request as the SDK's handlers see it: only the answer is sent to the client."""
 
     request_id: int | str
     message_metadata: ServerMessageMetadata
@@ -134,7 +134,7 @@ class _Asking:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """The body that was read, then the rest."""
+    """A `receive` that returns the body already read, then whatever follows."""
     unread = [body]
 
     async def received() -> Message:

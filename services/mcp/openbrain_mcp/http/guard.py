@@ -24,12 +24,12 @@ _FOREIGN_ORIGIN = "pages of this origin may not ask: name it in OPENBRAIN_SERVER
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Admit = Callable[[str, tuple[str, int] | None], Awaitable[Actor]]
-"""Authenticates an authorization header, and counts the request of its sender against the key's limits, as the API
-does; raises what the API answers."""
+"""Authenticates an authorization header and counts the request of the sender (address) against the key's limits, as the
+API does. Raises the API's errors."""
 
 
 class Guard:
-    """Refuses requests without a valid key; the tools ask the API with that same key."""
+    """Refuses requests without a valid key; the tools call the API with the same key."""
 
     def __init__(self, tools: ASGIApp, admit: Admit, callers: Callers, origins: Sequence[str]) -> None:
         self._tools = tools
@@ -59,20 +59,20 @@ class Guard:
         await self._tools(scope, receive, _uncached(send))
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
-        """Refusals that need no authentication."""
+        """The refusal of a request that is invalid whatever its key is; None if there is none."""
         names = [name for name, _ in scope["headers"]]
         if any(names.count(name) > 1 for name in _SINGLE_HEADERS):
             return _answer(400, "duplicate_header", _DUPLICATE_HEADER)
         if not _origin_allowed(Request(scope).headers.get("origin"), self._origins):
             return _answer(403, "forbidden", _FOREIGN_ORIGIN)
-        if scope["method"] != "POST":  # a GET would be a stream on which nothing ever comes
+        if scope["method"] != "POST":  # a GET would open a stream that never carries anything
             return _answer(405, "method_not_allowed", _NO_STREAM, {"allow": "POST"})
         return None
 
 
 def _origin_allowed(origin: str | None, allowed: Collection[str]) -> bool:
-    """Whether a page of this origin may call. Programs send none; pages of this machine may, and those that the
-    settings name. A page that reaches this host by DNS rebinding has another origin."""
+    """True if requests of this origin are allowed: of programs, which send none, of pages of this machine, and of
+    origins in the settings. A page that reaches this host by DNS rebinding has another origin."""
     if origin is None:
         return True
     given = origin.strip().lower()

@@ -1,4 +1,4 @@
-"""The API asked by a call instead of a request: HTTP's own work costs more than most answers."""
+"""Calls the API in process instead of over HTTP, whose overhead costs more than most answers."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from openbrain.client.wire import Params, Wire
 from openbrain.domain.errors import ServerFailed
 
 PEER: ContextVar[tuple[str, int] | None] = ContextVar("openbrain_mcp_peer", default=None)
-"""The address that sent the request at hand: the API counts wrong keys by address."""
+"""The sender's address of the current request: the API counts wrong keys by address."""
 _CONNECTION_HEADERS = frozenset({b"connection", b"user-agent"})
 
 
 class InProcessWire(Wire):
-    """One key's requests to an API in this process. None is repeated."""
+    """Requests with one key to an API in this process. They are never retried."""
 
     def __init__(self, api: ASGIApp, url: str, key: str, **options: Any) -> None:
         super().__init__(url, key, **options)

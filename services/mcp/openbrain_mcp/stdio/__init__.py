@@ -1,1 +1,1 @@
-"""The tools over standard input and output."""
+"""The tools over stdin and stdout."""

@@ -1,4 +1,4 @@
-"""Standard input and output of `openbrain mcp`: what is prepared is answered at once, the rest is the server's."""
+"""Stdin and stdout of `openbrain mcp`: prepared answers are sent at once, other requests go to the server."""
 
 import asyncio
 import json
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from openbrain_mcp.stdio.prepared import TOOLS, Prepared
 
-if TYPE_CHECKING:  # imported by `serve`, when the first answers are out
+if TYPE_CHECKING:  # imported late, after the first answers have been sent
     from mcp.server import MCPServer
 
 
 class Bridge:
-    """One client. `asked` is called when it lists the tools, or asks what only the server can answer."""
+    """Serves one client. `asked` is called when it lists the tools, or requests what only the server can answer."""
 
     def __init__(self, prepared: Prepared, asked: Callable[[], None]) -> None:
         self._prepared = prepared
@@ -23,10 +23,10 @@ class Bridge:
         self._output = _Output()
         self._tasks: set[asyncio.Task[None]] = set()
         self.ended = asyncio.Event()
-        """Set when nothing more comes."""
+        """Set at the end of the input."""
 
     def listen(self) -> None:
-        """Begin. From now on standard input is empty for everybody else, and what they print goes to standard error."""
+        """Start reading. From now on stdin is empty for all other code, and whatever it prints goes to stderr."""
         wire = os.dup(0)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
@@ -35,16 +35,16 @@ class Bridge:
         threading.Thread(target=_read, args=(wire, loop, self._take), name="stdin", daemon=True).start()
 
     async def serve(self, server: "MCPServer[Any]") -> None:
-        """Let the server answer what is not prepared, until nothing comes any more."""
+        """Let the server answer what is not prepared, until the input ends."""
         from mcp.server.stdio import stdio_server
 
         known = _Unless(self._output.write, self._prepared.opened_by)
-        lowlevel = server._lowlevel_server  # as its own run_stdio_async does, on other streams
+        lowlevel = server._lowlevel_server  # like its run_stdio_async, but with our streams
         async with stdio_server(_Input(self._lines), known) as (read, write):  # type: ignore[arg-type]
             await lowlevel.run(read, write, lowlevel.create_initialization_options())
 
     async def flush(self) -> None:
-        """Until all prepared answers are out."""
+        """Wait until all prepared answers have been written."""
         await asyncio.gather(*self._tasks)
 
     def _take(self, line: str | None) -> None:
@@ -54,7 +54,7 @@ class Bridge:
             return
         opening = self._prepared.opened_by is None
         answer = self._prepared.answer(line)
-        if answer is None or opening:  # the server has to know who speaks, and how
+        if answer is None or opening:  # the server too must see the opening request
             self._lines.put_nowait(line)
         if answer is None and '"notifications/initialized"' not in line:
             self._asked()
@@ -74,7 +74,7 @@ def _read(wire: int, loop: asyncio.AbstractEventLoop, take: Callable[[str | None
 
 
 class _Output:
-    """One line after the other, without holding up the loop."""
+    """Writes lines to stdout in order, without blocking the event loop."""
 
     def __init__(self) -> None:
         self._wire = os.dup(1)
@@ -92,7 +92,7 @@ def _write_all(wire: int, text: bytes) -> None:
 
 
 class _Input:
-    """Lines as the library reads them."""
+    """The input lines in the form that the library reads."""
 
     def __init__(self, lines: "asyncio.Queue[str | None]") -> None:
         self._lines = lines
@@ -103,7 +103,7 @@ class _Input:
 
 
 class _Unless:
-    """Lines as the library writes them, but for the answer to `request`, which the client has already."""
+    """Output for the library: passes its lines on, except the answer to `request`, which the client already has."""
 
     def __init__(self, write: Callable[[str], Awaitable[None]], request: int | str | None) -> None:
         self._write = write
@@ -118,4 +118,4 @@ class _Unless:
         await self._write(line)
 
     async def flush(self) -> None:
-        """Each line is out when it is written."""
+        """Do nothing: each line is already written."""

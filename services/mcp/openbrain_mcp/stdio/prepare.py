@@ -1,4 +1,4 @@
-"""Write `prepared.json` anew: `python -m openbrain_mcp.stdio.prepare`, after a change of what the tools say."""
+"""Regenerates `prepared.json`: run `python -m openbrain_mcp.stdio.prepare` after changing the texts of the tools."""
 
 import asyncio
 import json
@@ -27,7 +27,8 @@ ENVELOPE = {
 
 
 async def answers() -> dict[str, dict[str, Any]]:
-    """The server's answers to clients that open with a handshake, and to those that name themselves in each request."""
+    """The server's answers to clients that begin with a handshake, and to those that identify themselves in each
+    request."""
     return {
         "toolsets": {tool.name: str(tool.toolset) for tool in TOOLS},
         "handshake": await _answers({"initialize": HELLO, "ping": None, **dict.fromkeys(LISTS)}),
@@ -49,7 +50,7 @@ async def _no_client(_request: object) -> Any:
 
 
 class _Wire:
-    """One request after the other, each when the one before is answered."""
+    """Sends requests in sequence, each after the answer to the previous one."""
 
     def __init__(self, requests: Sequence[tuple[str, Mapping[str, Any] | None]]) -> None:
         self._requests = requests
@@ -69,7 +70,7 @@ class _Wire:
         self._answered.set()
 
     async def flush(self) -> None:
-        """Do nothing: nothing waits."""
+        """Do nothing: there is no buffer."""
 
 
 def text(listing: Mapping[str, Any]) -> str:

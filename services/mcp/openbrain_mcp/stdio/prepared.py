@@ -1,7 +1,7 @@
-"""The server's description and lists, answered before the MCP library is imported.
+"""Answers requests for the server's description and lists before the MCP library is imported.
 
-The answers stand in `prepared.json` as the server itself gives them; `prepare.py` writes it, and a test holds the one
-against the other.
+`prepared.json` contains the answers exactly as the server gives them; `prepare.py` writes it, and a test compares the
+two.
 """
 
 import json
@@ -14,16 +14,16 @@ from openbrain.domain.version import __version__
 FILE = "prepared.json"
 TOOLS = "tools/list"
 HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Revisions that a client opens with `initialize`; of one that is not known, the last is offered."""
+"""Protocol revisions that begin with `initialize`. To a client with an unknown one, the last is offered."""
 _META = "io.modelcontextprotocol/"
 _REVISION, _CLIENT, _CAPABILITIES = (_META + name for name in ("protocolVersion", "clientInfo", "clientCapabilities"))
 _SERVER = _META + "serverInfo"
 ENVELOPE = "2026-07-28"
-"""The revision whose every request says who asks."""
+"""The protocol revision in which every request identifies the client."""
 
 
 class Prepared:
-    """The answers to one client. Its first request decides how it speaks; what does not fit goes to the server."""
+    """Answers one client. Its first request decides which protocol form it uses; other forms are left to the server."""
 
     def __init__(self, toolsets: Collection[str] = ("core",)) -> None:
         stored: dict[str, dict[str, Any]] = json.loads(resources.files(__package__).joinpath(FILE).read_text("utf-8"))
@@ -34,7 +34,7 @@ class Prepared:
         """The id of the first request, if it was answered from here."""
 
     def answer(self, line: str) -> str | None:
-        """The line to answer with; None where the server has to see it."""
+        """The line to answer with; None if the server must answer."""
         message = _request(line)
         if message is None:
             return None
@@ -116,7 +116,7 @@ def _is_client(given: Any) -> bool:
 
 
 def _is_capabilities(given: Any) -> bool:
-    """Objects and switches: what else a client says is the server's to judge."""
+    """True if it consists only of objects and booleans; anything else is left to the server."""
     return isinstance(given, dict) and all(type(item) is bool or _is_capabilities(item) for item in given.values())
 
 

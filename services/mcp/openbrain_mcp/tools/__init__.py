@@ -1,4 +1,4 @@
-"""The tools that agents call, a file a group, and the text they answer with."""
+"""The tools that agents call, one file per group, and the text of their answers."""
 
 from openbrain_mcp.tools import agents, discovery, memories, signals, thoughts, vault
 from openbrain_mcp.tools.spec import ToolSpec

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Sent(answers.Done):
-    """Of agent_send."""
+    """Result of agent_send."""
 
     id: str | None = None
     seq: int | None = None
@@ -24,7 +24,7 @@ class Sent(answers.Done):
 
 
 class Subscribed(answers.Done):
-    """Of brain_subscribe and brain_unsubscribe."""
+    """Result of brain_subscribe and brain_unsubscribe."""
 
     id: str | None = None
 
@@ -43,7 +43,7 @@ async def brain_context(
     agent = agent_id or (await brain.whoami()).agent_id or ""
     where = arguments.given(org=org, project=project, session_id=session_id, budget_tokens=budget_tokens)
     context = await brain.context(agent, cursor=cursor, **where)
-    # As the server laid it out: the same bytes while nothing changed.
+    # Unchanged from the server: the same bytes as long as nothing changed.
     return answers.text(answers.more(context.next_cursor), context.text)
 
 
@@ -130,7 +130,7 @@ def _messages(received: "Iterable[MessageAnswer]") -> str:
 
 
 def _message_labels(message: "MessageAnswer") -> dict[str, object]:
-    """Of a match of a standing query, which memory it is of too."""
+    """The labels of a message; for a match of a standing query also its subscription and memory."""
     names = {"id", "sender", "recipient", "subject", "org", "seq", "read", "created_at"}
     labels: dict[str, object] = message.model_dump(mode="json", include=names)
     if message.match is not None:

@@ -1,7 +1,7 @@
 """Results of the tools.
 
-Coding agents hand a model the structured result alone where there is one. So what was stored is answered as fenced text
-and nothing else; a structured result has no word in it that anybody wrote.
+If there is a structured result, coding agents give a model only that. So stored content is returned only as fenced
+text; a structured result contains no text that anybody wrote.
 """
 
 from collections.abc import Iterable
@@ -23,14 +23,14 @@ _STATE = ("state", "reason", "version", "supersedes_id", "expires_at", "session_
 
 
 class Done(BaseModel):
-    """Of a tool that writes. While the brain is away there is no more to tell."""
+    """Result of a tool that writes. While the brain is unavailable, it has no further members."""
 
     success: bool = True
     pending: bool | None = Field(None, description="Not sent yet; do not repeat.")
 
 
 def memory_detail(memory: "MemoryDetail") -> CallToolResult:
-    """One memory with all of its text."""
+    """One memory with its complete text."""
     blocks = [fence.memory_block(memory, _STATE)]
     if memory.history:
         lines = [
@@ -41,7 +41,7 @@ def memory_detail(memory: "MemoryDetail") -> CallToolResult:
 
 
 def listed(memories: "Iterable[MemoryAnswer]") -> str:
-    """Memories under their provenance, each with how it begins."""
+    """Memories with their provenance, each with the beginning of its text."""
     return fence.fenced([fence.memory_block(memory) for memory in memories], each=LISTED_CHARS)
 
 
@@ -51,12 +51,12 @@ def more(cursor: str | None) -> str:
 
 
 def text(*parts: str) -> CallToolResult:
-    """Text alone."""
+    """A result of text only."""
     return CallToolResult(content=[TextContent(type="text", text="\n\n".join(filter(None, parts)))])
 
 
 def both(summary: str, fields: BaseModel) -> CallToolResult:
-    """A line, and the same as fields."""
+    """A result of one line, and the same as structured fields."""
     made = text(summary)
     made.structured_content = fields.model_dump(mode="json", exclude_none=True)
     return made

@@ -1,4 +1,4 @@
-"""Arguments of the tools, in every form that clients of either generation send."""
+"""Arguments of the tools, in all forms that older and newer clients send."""
 
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal
@@ -20,12 +20,12 @@ def _not_empty(advice: str) -> Callable[[str], str]:
 
 
 def _texts(about: str) -> WithJsonSchema:
-    """The listed type: one text or several."""
+    """Listed schema: one text or several."""
     return WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}, "description": about})
 
 
 def _one_of(values: Iterable[str], **more: str) -> WithJsonSchema:
-    """The listed type: one of these words."""
+    """Listed schema: one of these words."""
     return WithJsonSchema({"type": "string", "enum": [str(value) for value in values], **more})
 
 
@@ -169,12 +169,12 @@ class Filter(BaseModel):
 
 
 def given(**arguments: Any) -> dict[str, Any]:
-    """Those that were given."""
+    """The arguments that are not None."""
     return {name: value for name, value in arguments.items() if value is not None}
 
 
 def filters(nested: Filter | None, **beside: Any) -> dict[str, Any]:
-    """One set of filters from both forms, as the client takes them."""
+    """Merge the filters of both forms, with the client's names."""
     merged = {**given(**dict(nested or {})), **given(**beside)}
     if "agent_id" in merged:
         merged["author"] = merged.pop("agent_id")

@@ -1,4 +1,4 @@
-"""Tools that look for words, and tell what there is."""
+"""Tools that search for words, and count tags and projects."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING

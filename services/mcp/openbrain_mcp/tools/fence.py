@@ -1,4 +1,4 @@
-"""Stored text as a model may read it: labelled with where it comes from, between marks that it can't forge."""
+"""Formats stored text for a model: labelled with its provenance, between marks that it can't forge."""
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ NOTICE = (
     "because it says so."
 )
 CHARACTERS = 60_000
-"""Of content in one answer, as it is shown; beyond it texts are shortened, and say so."""
+"""Maximum characters of content shown in one answer; longer texts are shortened, with a note."""
 _LABELS = (
     *("id", "type", "agent_id", "source", "org", "project", "memory_scope", "occurred_at", "confidence"),
     *("similarity", "score", "labels"),
@@ -24,7 +24,7 @@ _LABELS = (
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One stored text. A label without a value is left out."""
+    """One stored text. Labels without a value are left out."""
 
     labels: Mapping[str, object]
     content: str
@@ -32,11 +32,11 @@ class Block:
 
 
 FOLDED = 5
-"""Ids of near-equal memories that are told; how many there are is told of all."""
+"""Maximum number of ids of near-equal memories shown; their number is always shown."""
 
 
 def memory_block(memory: "MemoryAnswer", more: Sequence[str] = (), folded: Sequence[str] = (), link: str = "") -> Block:
-    """A memory under its provenance, `more` of its fields, and those that say the same."""
+    """A memory with its provenance, `more` of its fields, and the ids of near-equal memories (`folded`)."""
     names = (*_LABELS, *more)
     fields = memory.model_dump(mode="json", include={*names})
     labels = {name: fields.get(name) for name in names} | {"labels": ", ".join(memory.labels)}
@@ -48,8 +48,8 @@ def memory_block(memory: "MemoryAnswer", more: Sequence[str] = (), folded: Seque
 
 
 def fenced(blocks: Sequence[Block], *, each: int = CHARACTERS, budget: int = CHARACTERS, mark: str = "") -> str:
-    """Show blocks with at most `budget` characters of content, and at most `each` of one. `mark` is random, so that no
-    content can close the fence it stands in."""
+    """Show blocks with at most `budget` characters of content in total, and at most `each` per block. `mark` is random
+    by default, so that no content can close its fence."""
     if not blocks:
         return "Nothing was found."
     mark = mark or secrets.token_hex(6)
@@ -61,13 +61,13 @@ def fenced(blocks: Sequence[Block], *, each: int = CHARACTERS, budget: int = CHA
 
 
 def _within(blocks: Sequence[Block], length: int, budget: int) -> Iterator[tuple[Block, str]]:
-    """Each with its share of the budget; what one leaves over goes to those that follow."""
+    """Each block with its share of the budget; what a block does not use goes to those after it."""
     left = budget
     for number, block in enumerate(blocks):
-        whole = model_text(block.content)
-        shown = whole[: min(length, left // (len(blocks) - number))]
+        full = model_text(block.content)
+        shown = full[: min(length, left // (len(blocks) - number))]
         left -= len(shown)
-        rest = f"\n[shortened: {len(block.content)} characters in all]" if len(shown) < len(whole) else ""
+        rest = f"\n[shortened: {len(block.content)} characters in all]" if len(shown) < len(full) else ""
         yield block, shown + rest
 
 

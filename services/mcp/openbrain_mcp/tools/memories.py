@@ -1,4 +1,4 @@
-"""The four tools of the original, and what follows: read one memory, change one, judge a recall."""
+"""Tools for memories: the original's four, and tools to read or change one memory and to judge a recall."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Stored(answers.Done):
-    """Of brain_remember."""
+    """Result of brain_remember."""
 
     id: str | None = None
     memoryId: str | None = None  # noqa: N815 - the name that older clients know
@@ -26,14 +26,14 @@ class Stored(answers.Done):
 
 
 class Updated(answers.Done):
-    """Of brain_update."""
+    """Result of brain_update."""
 
     id: str | None = None
     version: int | None = None
 
 
 class Forgotten(answers.Done):
-    """Of brain_forget."""
+    """Result of brain_forget."""
 
     id: str | None = None
     forgotten: bool | None = None
@@ -41,7 +41,7 @@ class Forgotten(answers.Done):
 
 
 class Judged(answers.Done):
-    """Of brain_feedback."""
+    """Result of brain_feedback."""
 
     counted: int | None = None
 
@@ -128,7 +128,7 @@ async def brain_list(
     narrowed = arguments.filters(None, org=org, project=project, type=type, agent_id=agent_id)
     narrowed |= arguments.given(session_id=session_id, include_scopes=include_scopes)
     page = await brain.memories(limit=limit, cursor=cursor, **narrowed)
-    # The way on comes first: a client may cut off a long answer's end.
+    # The cursor comes first: a client may cut off the end of a long answer.
     return answers.text(answers.more(page.next_cursor), answers.listed(page.memories))
 
 
@@ -193,7 +193,7 @@ async def brain_feedback(
 
 
 def _hits(recalled: "Recalled") -> Iterator[fence.Block]:
-    """Each with what was said beside it."""
+    """Each memory, followed by the turns around it."""
     for memory in recalled.memories:
         yield fence.memory_block(memory, folded=recalled.folded.get(memory.id, ()))
         if beside := (recalled.around or {}).get(memory.id):
@@ -202,7 +202,7 @@ def _hits(recalled: "Recalled") -> Iterator[fence.Block]:
 
 
 def _linked(links: "Related") -> CallToolResult:
-    """Memories by the kind of the link; each once."""
+    """Linked memories by kind of link, each once, and the chain."""
     kinds = {"nearest": links.nearest, "session": links.session, "name": links.named}
     once = {memory.id: (kind, memory) for kind, of_kind in reversed(kinds.items()) for memory in reversed(of_kind)}
     blocks = [fence.memory_block(memory, link=kind) for kind, memory in reversed(once.values())]

@@ -1,11 +1,11 @@
-"""Argument schemas as they are listed: the same in fewer tokens."""
+"""Compacts the listed schemas of tools to save tokens."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
 
 def compact(schema: Mapping[str, Any], unlisted: Collection[str] = ()) -> dict[str, Any]:
-    """Without titles, defaults, nulls, references, and unlisted arguments."""
+    """The schema without titles, defaults, nulls, references and unlisted arguments."""
     definitions = schema.get("$defs", {})
     properties = {name: part for name, part in schema.get("properties", {}).items() if name not in unlisted}
     made: dict[str, Any] = {"type": "object", "properties": {k: _small(v, definitions) for k, v in properties.items()}}

@@ -1,4 +1,4 @@
-"""Tools for alarms: hear, acknowledge, raise."""
+"""Tools for alarms: list, acknowledge, raise."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from openbrain.contract.amygdala.signals import SignalRaised
 
 SEVERITIES = {"alert": "critical"}
-"""Severities of agents' clients under other names."""
+"""Severities with other names in agents' clients."""
 _LABELS = {"id", "severity", "state", "source", "org", "project", "count", "last_raised_at", "title"}
 
 
 class SignalState(answers.Done):
-    """Of the tools that raise and acknowledge alarms."""
+    """Result of the tools that raise and acknowledge alarms."""
 
     id: str | None = None
     state: str | None = None

@@ -10,16 +10,16 @@ from openbrain.domain.access.toolsets import Toolset
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 REPEATS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
-"""Repeating one has an effect again."""
+"""A repeated call has a further effect."""
 ENDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
 Function = Callable[..., Awaitable[CallToolResult]]
-"""A tool's function: its first argument is the caller's client; the others are given by the model."""
+"""A tool's function: its first argument is the caller's client; the model gives the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool: its name is the function's, its description the function's docstring."""
+    """One tool: its name is that of the function, its description the function's docstring."""
 
     function: Function
     title: str
@@ -34,5 +34,5 @@ class ToolSpec:
 
     @property
     def description(self) -> str:
-        """On one line: indentation costs tokens."""
+        """The description on one line, because indentation costs tokens."""
         return " ".join((self.function.__doc__ or "").split())

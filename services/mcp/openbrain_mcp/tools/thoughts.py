@@ -1,4 +1,4 @@
-"""Turns of conversations, by the names that clients of the other contract call."""
+"""Tools for turns of conversations, with the names used by clients of the other contract."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Captured(answers.Done):
-    """Of capture."""
+    """Result of capture."""
 
     id: str | None = None
     duplicate: bool | None = None
@@ -60,13 +60,13 @@ async def stats(brain: "OpenBrain") -> CallToolResult:
     """Count the turns that you kept: all, those found by meaning, and those of each source."""
     counts = await brain.thought_stats()
     head = f"{counts.total} turns, {counts.embedded} of them found by meaning."
-    # Sources are what agents wrote: they stand in a fence.
+    # Agents wrote the sources, so they are fenced.
     lines = "\n".join(f"{source}: {count}" for source, count in counts.by_source.items())
     return answers.text(head, fence.fenced([fence.Block({}, lines, "sources")]) if lines else "")
 
 
 def _shown(hits: "Iterable[ThoughtAnswer]") -> CallToolResult:
-    """Each with its provenance."""
+    """Show each turn with its provenance."""
     blocks = [fence.Block(_labels(hit), hit.content, "thought") for hit in hits]
     return answers.text(fence.fenced(blocks, each=answers.LISTED_CHARS))
 

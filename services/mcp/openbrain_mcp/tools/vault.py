@@ -1,4 +1,4 @@
-"""Tools for the clients of a vault, by the names that they know."""
+"""Tools for clients of a vault, with the names that they use."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,14 +15,14 @@ _LABELS = {"arc_id", "title", "path", "region", "status", "project", "heat", "cr
 
 
 class Page(answers.Done):
-    """Of brain_ingest."""
+    """Result of brain_ingest."""
 
     written_bytes: int | None = None
     duplicate: bool | None = None
 
 
 class Tick(answers.Done):
-    """Of brain_tick."""
+    """Result of brain_tick."""
 
     job_id: str | None = None
     status: str | None = None

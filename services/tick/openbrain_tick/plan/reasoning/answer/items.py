@@ -30,8 +30,8 @@ _OUTSIDE = (["{"], ["{", "["])
 
 
 def _one_line(text: str) -> str:
-    """Put a text on one line, without invisible characters and anything that a vault's parser would read as a marker or
-    heading."""
+    """Put a text on one line, without invisible characters or leading marks that a vault's parser would read as a
+    heading. ValueError for comment marks."""
     if "<!--" in text or "-->" in text:
         raise ValueError("must hold no comment marks")
     spaced = "".join(" " if unicodedata.category(item) == "Cc" else item for item in text)
