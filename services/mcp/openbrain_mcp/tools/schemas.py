@@ -36,5 +36,5 @@ def _small(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[st
 
 
 def _beside(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The members beside a reference or a choice."""
+    """The members of a schema other than its reference or choices."""
     return {name: value for name, value in schema.items() if name not in {"$ref", "anyOf", "title"}}

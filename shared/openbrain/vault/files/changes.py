@@ -25,7 +25,7 @@ class Change:
 
     @cached_property
     def digest(self) -> str | None:
-        """SHA-256 of `after` in hex; None where the file is removed."""
+        """SHA-256 of `after` in hex; None if the file is removed."""
         return None if self.after is None else sha256(self.after)
 
 

@@ -156,7 +156,7 @@ class Folder:
         return False
 
     def walk(self, relative: str = "", problems: list[Problem] | None = None) -> Iterator[Entry]:
-        """Regular files below a folder, sorted by name; nothing where there is no folder.
+        """Regular files below a folder, sorted by name; none if there is no such folder.
 
         Names that begin with a dot are not part of a vault. Links, pipes and names that are not text are skipped and
         added to `problems` if it is given. TryLater if the vault's root can't be opened.

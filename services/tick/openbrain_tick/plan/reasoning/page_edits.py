@@ -48,14 +48,12 @@ def is_there(plan: Plan, path: str) -> bool:
 def put(plan: Plan, writes: list[Write]) -> None:
     """Put the writes into the plan, so that later items see them."""
     for write in writes:
-        before = plan.pages.pop(write.path, None)
+        old = plan.pages.pop(write.path, None)
         if write.text is None:
             plan.draft.remove(write.path)
             continue
         plan.draft.write(write.path, write.text)
-        plan.pages[write.path] = parse_arc(
-            write.path, write.text, (before.created_us if before else plan.now_us) * 1000
-        )
+        plan.pages[write.path] = parse_arc(write.path, write.text, old.created_us * 1000 if old else plan.now_us * 1000)
 
 
 def edge_mark(kind: str, target: str) -> str:
