@@ -1,1 +1,1 @@
-"""The service that keeps the vault."""
+"""The service that maintains the vaults."""

@@ -21,7 +21,7 @@ from openbrain_tick.vaults import Vaults
 
 
 def ports_of(container: Container) -> Ports:
-    """The ports of every tick of this process."""
+    """The ports for all ticks of this process."""
     settings = container.settings
     return Ports(
         store=container.store,
@@ -40,7 +40,7 @@ def ports_of(container: Container) -> Ports:
 
 
 def service(container: Container) -> Service:
-    """Requests for ticks, from the schedule, the API and producers."""
+    """Consume requests for ticks, from the schedule, the API and producers."""
     settings = container.settings
     vaults = Vaults(settings)
     hold_s = min(HOLD_S, settings.streams.lease_s * 0.75)

@@ -13,7 +13,7 @@ from openbrain.ports.store.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The ports and options of a tick: without a `reasoner` no model is asked, without `transcripts` nothing is
+    """The ports and options of a tick. Without a `reasoner` no model is asked; without `transcripts` nothing is
     extracted."""
 
     store: Store
@@ -28,4 +28,5 @@ class Ports:
     min_turns: int
     forget_share: float
     held_us: int
-    """Time for which a mark keeps its signal alive after a tick has seen it; longer than from one tick to the next."""
+    """How long a mark keeps its signal alive after a tick has seen it, in microseconds; longer than the interval
+    between ticks."""

@@ -1,4 +1,4 @@
-"""The report of a tick. Members and phases are named as the original's; `diff` is a dry run's alone."""
+"""The report of a tick. Its members and phases have the names of the original's; only a dry run has `diff`."""
 
 import difflib
 import time
@@ -16,12 +16,12 @@ from openbrain.vault.values import Problem
 PROBLEMS, PATHS = 100, 200
 DIFF_CHARS = 200_000
 FILE_CHARS = 200_000
-"""A longer file is told in the diff, and not shown."""
+"""A longer file is named in the diff, but not shown."""
 
 
 @dataclass(slots=True)
 class Report:
-    """Filled while the tick goes on."""
+    """Filled while the tick runs."""
 
     job: TickJob
     now_us: int
@@ -31,7 +31,7 @@ class Report:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[dict[str, Any]]:
-        """The phase's members; its duration is added."""
+        """Open a phase and yield its members; its duration is added at the end."""
         figures: dict[str, Any] = {}
         self.phases[name] = figures
         began = time.perf_counter()
@@ -41,7 +41,7 @@ class Report:
             figures["duration_ms"] = _ms(began)
 
     def changed(self, changes: Sequence[Change]) -> None:
-        """Files of one writing; a tick may write twice."""
+        """Add the files of one write; a tick may write twice."""
         before = self.more.get("changes", {"written": 0, "removed": 0, "paths": []})
         paths = [*dict.fromkeys((*before["paths"], *(change.path for change in changes)))]
         removed = sum(1 for change in changes if change.after is None)
@@ -52,7 +52,7 @@ class Report:
         }
 
     def problems(self, problems: Sequence[Problem]) -> None:
-        """Unreadable parts: file, line, reason."""
+        """Set the problems: file, line, reason."""
         once = list(dict.fromkeys(problems))
         self.more["problem_count"] = len(once)
         self.more["problems"] = [

@@ -1,4 +1,4 @@
-"""One tick of one vault: observed, planned, applied and verified; a model is asked once on the way."""
+"""One tick of one vault: observe, plan, apply and verify; a model is asked once."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,7 +29,7 @@ from openbrain_tick.verify.missing_items import verify
 
 
 async def tick(job: TickJob, vault: Vault, ports: Ports) -> dict[str, Any]:
-    """The report. A model that fails costs the tick nothing else; whatever else fails ends it."""
+    """Run a tick; its report. If the model fails, the rest of the tick continues; any other error ends the tick."""
     report = Report(job, ports.clock.now())
     sessions = await recent_sessions(job, ports, report)
     world, scan = await observe(job, vault, ports, report.now_us)
@@ -66,7 +66,7 @@ async def _deterministic(
         if sessions and ports.transcripts is not None:
             cluster(plan, sessions, sessions_by_id(ports.transcripts))
             note_activity(plan, sessions)
-        # Before their heat is counted, so that one pass is enough.
+        # Before `tidy` computes their heat, so that one pass is enough.
         incidents(plan, world.open_signals, world.ended_incidents)
         tidy(plan, world.ended)
         if ports.transcripts is not None and ports.transcripts.is_dir():
@@ -97,7 +97,7 @@ async def _answered(
 
 
 async def _synced(plan: Plan, vault: Vault, ports: Ports, report: Report) -> Sequence[Problem]:
-    """Lessons, decisions and milestones of the pages as memories."""
+    """Sync lessons, decisions and milestones of the pages to memories."""
     with report.phase("memories") as phase:
         synced = await sync_memories(
             vault.workspace_id,

@@ -1,4 +1,4 @@
-"""The vaults of the settings, and what a tick knows of each."""
+"""The vaults named in the settings."""
 
 from dataclasses import dataclass
 
@@ -11,25 +11,25 @@ from openbrain.vault.thresholds import Thresholds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vault:
-    """A workspace's folder, and what is known of its pages."""
+    """A workspace's folder, and the index of its pages."""
 
     workspace_id: str
     folder: Folder
     index: Index
     thresholds: Thresholds
     wait_s: float
-    """Seconds that a tick waits to be the one writer."""
+    """Maximum time that a tick waits for the writer's lease, in seconds."""
 
 
 class Vaults:
-    """The vaults of the settings, opened when first asked for and known from then on."""
+    """The vaults named in the settings, opened on demand and kept."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._open: dict[str, Vault] = {}
 
     def of(self, workspace_id: str) -> Vault:
-        """`NotFound` where the workspace has none."""
+        """The workspace's vault. `NotFound` if it has none."""
         if workspace_id in self._open:
             return self._open[workspace_id]
         settings = self._settings.vaults

@@ -1,1 +1,1 @@
-"""A vault of Markdown files: what stands in them, read strictly and written whole."""
+"""A vault of Markdown files: strict parsing, atomic writing."""

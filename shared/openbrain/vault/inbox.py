@@ -13,30 +13,30 @@ INBOX: Final = "raw/inbox"
 ATTACHMENTS: Final = "raw/attachments"
 _TAG = re.compile(r"(?<![\w&/])#([A-Za-z][\w-]{0,49})")
 _ENDING = ("mitigates",)
-"""Keys of a page that end signals which others raised."""
+"""Front matter keys that resolve signals raised by others."""
 _NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def title_of(text: str) -> str:
-    """The first line that says something."""
+    """Title from the first line of the text; `Untitled` if there is none."""
     lines = text.strip().splitlines()
     return quotable_title(lines[0].lstrip("#> -*"), 80) or "Untitled" if lines else "Untitled"
 
 
 def tags_of(text: str) -> list[str]:
-    """The words behind a #, in their order."""
+    """Hashtags in order of appearance, in lower case, without duplicates, at most 20."""
     return list(dict.fromkeys(tag.lower() for tag in _TAG.findall(text)))[:20]
 
 
 def path_of(title: str, at: int, batch: str) -> str:
-    """A page of its own; `batch` keeps two of one title and moment apart."""
+    """Path of a new inbox page; `batch` distinguishes pages with the same title and time."""
     stamp = re.sub(r"[^0-9T]", "", to_iso(at)[:19])
     return f"{INBOX}/{stamp}Z-{slug(title)}-{batch[:8]}.md"
 
 
 def page(title: str, tags: Sequence[str], body: str, at: int, source: str, *, may_resolve: bool) -> str:
-    """The page with its front matter; where the body brings its own, that is kept and completed. Not `may_resolve`:
-    without what ends signals."""
+    """The page with its front matter. If the body already has front matter, keep it and add the missing keys. Without
+    `may_resolve`, drop the keys that resolve signals."""
     own = read(body, "")
     if own.front.broken:
         own = read("", "")
@@ -58,6 +58,6 @@ def page(title: str, tags: Sequence[str], body: str, at: int, source: str, *, ma
 
 
 def attachment_path(batch: str, name: str) -> str:
-    """The path of a file that is no page."""
+    """Path of a file that is not a page."""
     plain = _NAME.sub("-", name.replace("\\", "/").rsplit("/", 1)[-1]).strip(".-")[-100:]
     return f"{ATTACHMENTS}/{batch}/{plain or 'file'}"

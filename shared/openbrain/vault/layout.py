@@ -1,4 +1,4 @@
-"""The folders of a vault. A tick makes those that it writes; this is what a new one begins with."""
+"""Initial folders and README of a new vault. A tick creates missing folders when it writes to them."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ FOLDERS: Final = (
     "brain-feed",
 )
 README: Final = "README.md"
-# Not in brain-feed: clients publish every page that lies there.
+# Not in brain-feed: clients publish every page in that folder.
 README_TEXT: Final = """# A vault
 
 | folder | what lies there |

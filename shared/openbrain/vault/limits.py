@@ -1,4 +1,4 @@
-"""Limits of a vault's file. Beyond them a file is reported and left as it is."""
+"""Limits for the files of a vault. A file that exceeds one is reported and not changed."""
 
 FILE_BYTES = 4 * 1024 * 1024
 FRONT_CHARS = 64 * 1024

@@ -1,6 +1,6 @@
-"""Whether the vault's own pipeline runs: pure rules over what was seen, for the housekeeper and for `/health/pipeline`.
+"""Pure rules that check whether a vault's pipeline runs, for the housekeeper and for `/health/pipeline`.
 
-What is found is raised as a signal, once an occasion. Nothing of it is looked at by these rules again.
+Each finding is raised as a signal, once per occasion. The rules ignore the signals that they raised.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from typing import Final
 from openbrain.domain.signals.values import Signal
 
 SOURCE: Final = "openbrain.pipeline"
-"""Of the signals that are raised of findings."""
+"""Source of the signals raised for findings."""
 SELF: Final = "openbrain."
-"""Begins every source by which this system speaks of itself."""
+"""Prefix of the sources of signals that this system raises about itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,14 +20,14 @@ class Patience:
     """Time limits, in microseconds."""
 
     late: int
-    """From one tick to the next, and from one good tick to the next."""
+    """Maximum time between two requested ticks, and between two completed ticks."""
     unheard: int
-    """Until a grave signal is acknowledged."""
+    """Maximum time until a severe signal is acknowledged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that does not run. `key` is the same for the same occasion."""
+    """A part of the pipeline that does not work. `key` identifies the occasion."""
 
     check: str
     """tick, feed or signal."""
@@ -43,8 +43,8 @@ def findings(
     unheard: Sequence[Signal],
     patience: Patience,
 ) -> list[Finding]:
-    """Problems at `now`. `since` is when the vault began to be kept: time counts from there before the first tick.
-    `requested`, `completed`: when its ticks were; `unheard`: grave signals that nobody has acknowledged."""
+    """Problems at `now`. `since`: when maintenance of the vault began; used until its first tick. `requested`,
+    `completed`: times of its ticks. `unheard`: severe signals that nobody has acknowledged."""
     late: list[Finding] = []
     last = max(requested, default=since)
     good = max(completed, default=min(requested, default=since))

@@ -1,51 +1,51 @@
-"""Every number that the keeping of a vault goes by, and the two sets of them that have a name."""
+"""All thresholds of vault maintenance, and two named presets."""
 
 from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """Heat is 0 to 10, ages are whole days since an arc was created. The defaults are the set named `spec`."""
+    """Heat is 0 to 10, ages are whole days since an arc was created. The defaults are the preset `spec`."""
 
     promote_heat: int = 7
-    """Arcs at least so hot come to mind: they get a reference in frontal-lobe/conscious."""
+    """Arcs with at least this heat get a reference page in frontal-lobe/conscious."""
     demote_heat: int = 5
-    """Reference pages go to frontal-lobe/unconscious below this heat."""
+    """Reference pages of arcs below this heat move to frontal-lobe/unconscious."""
     conscious_limit: int = 20
     unconscious_limit: int = 40
     graduate_heat: int = 1
-    """At most so hot and older than `graduate_age_days`: the arc moves to the long-term folder of its region."""
+    """An arc with at most this heat and older than `graduate_age_days` moves to the long-term folder of its region."""
     graduate_age_days: int = 7
     graduate_status: bool = False
-    """Whether the move sets `status: graduated`, which also ends what the arc's `mitigates` names."""
+    """Whether that move sets `status: graduated`, which also resolves the signals that the arc's `mitigates` names."""
     decay_start_days: int = 2
     decay_interval_days: int = 2
-    """From the start on an arc loses one degree every so many days."""
+    """After `decay_start_days`, an arc loses one degree of heat per this many days."""
     sessions_free: int = 1
-    """Sessions that warm nothing: of n sessions min(3, n - sessions_free) count."""
+    """Sessions that add no heat: of n sessions, min(3, n - sessions_free) count."""
     replay_days: int = 14
-    """An arc younger than this that was replayed from another warms that one by one degree."""
+    """An arc younger than this adds one degree to the arc it was replayed from."""
     stale_signal_days: int = 3
-    """Signals below critical of older arcs are no longer shown."""
+    """Signals below critical are hidden if their arc is older than this."""
     stale_inject_days: int = 30
-    """The days for inject blocks, whatever their severity; `ttl_days` of the marker wins; 0 for ever."""
+    """The same limit for inject blocks; the marker's `ttl_days` overrides it; 0 means no limit."""
     hot_arcs: int = 10
-    """Rows of hot-arcs.md, at most."""
+    """Maximum number of rows in hot-arcs.md."""
     hot_arc_chars: int = 80
-    """Of a row's last cell, at most."""
+    """Maximum length of a row's last cell."""
     hot_arc_summaries: bool = False
-    """Whether that cell is the arc's summary where it has one, else its title."""
+    """Whether that cell shows the arc's summary if it has one; otherwise its title."""
     tombstone_after_s: int = 7200
-    """A marker that the tick has resolved stays in its file for so long."""
+    """How long a marker that the tick has resolved stays in its file."""
     health_rows: int = 10_000
-    """Kept in health.jsonl, the newest."""
+    """Number of newest rows kept in health.jsonl."""
 
 
 SPEC = Thresholds()
 HEAD = replace(
     SPEC,
     promote_heat=5,
-    # Above it nothing is kept: whatever is no longer hot enough to be promoted leaves.
+    # Same as promote_heat: an arc that is no longer hot enough to be promoted is demoted at once.
     demote_heat=5,
     graduate_age_days=14,
     graduate_status=True,

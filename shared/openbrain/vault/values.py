@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that could not be taken: the file, its line (1-based; 0: the file as such) and what to change."""
+    """Something that could not be read: the file, its line (1-based; 0: the whole file) and what to change."""
 
     path: str
     line: int
@@ -17,9 +17,8 @@ class Problem:
 class Marker:
     """An annotation in a page, `<!-- @type key=value -->`.
 
-    Lines are 1-based in the file. `start` and `end` are offsets into the text that was parsed, from the opening mark
-    to behind the closing one. A block's content is what stands between, without the white space around it; an
-    inline marker has none.
+    Lines are 1-based in the file. `start` and `end` are offsets into the parsed text, from the opening mark to the end
+    of the closing one. A block's content is the text between its marks, stripped; an inline marker has none.
     """
 
     type: str

@@ -1,1 +1,1 @@
-"""A plan carried out: files written by the vault's one writer, signals resolved, memories stored."""
+"""Carries out a plan: writes files as the vault's only writer, resolves signals, stores memories."""

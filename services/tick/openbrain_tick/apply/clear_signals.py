@@ -1,4 +1,4 @@
-"""Signals that a model cleared in pages end in the database too, and leave the feed."""
+"""Resolves signals in the database that a model cleared in pages, and updates the alarm in the feed."""
 
 from contextlib import suppress
 
@@ -16,7 +16,7 @@ from openbrain_tick.vaults import Vault
 
 
 async def clear_signals(made: AppliedAnswer, vault: Vault, store: Store, now_us: int, world: World) -> None:
-    """Signals that the model cleared in pages end in the store too, and leave the feed."""
+    """Resolve signals in the database that the model cleared in pages, and update the alarm in the feed."""
     notes = {
         world.rows[name]: change.reason or "cleared by the tick"
         for place, change in made.accepted.signals.items()

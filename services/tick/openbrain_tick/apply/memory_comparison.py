@@ -1,4 +1,5 @@
-"""Lessons, decisions and milestones of a vault as memories: what is new, edited, moved or gone. Pure comparison."""
+"""Compares a vault's lessons, decisions and milestones with the memories made from them: new, edited, moved, gone.
+Pure."""
 
 import hashlib
 import re
@@ -20,7 +21,7 @@ from openbrain.vault.pages.arcs import Arc, markers_of
 from openbrain.vault.values import Problem
 
 SOURCE: Final = "vault:"
-"""Begins the source of a memory that the tick has made of a marker; the arc follows."""
+"""Prefix of the source of a memory that the tick made from a marker; the arc follows."""
 _ALIKE: Final = 0.5
 _COMPARED: Final = 2_000
 _NAMES = re.compile("|".join(f'"{name}"' for name in MEMORY_TYPES))
@@ -28,19 +29,19 @@ _NAMES = re.compile("|".join(f'"{name}"' for name in MEMORY_TYPES))
 
 @dataclass(frozen=True, kw_only=True)
 class Marked:
-    """A marker that is to be a memory."""
+    """A marker that becomes a memory."""
 
     arc: str
     type: str
-    """Of the marker."""
+    """Type of the marker."""
     content: str
     project: str
     session: str
-    """The session that it was said in; '' where it names none."""
+    """The session named by the marker; '' if none."""
     occurred_at: int
     """Microseconds."""
     given_id: str
-    """The marker's own `id`, '' for none: with one it stays the same however it is edited."""
+    """The marker's own `id`, which identifies it however it is edited; '' if none."""
 
     @cached_property
     def content_hash(self) -> str:
@@ -53,26 +54,26 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """All markers of a vault, and of which arcs nothing may be missed."""
+    """All markers of a vault, and the arcs that may contain further ones."""
 
     marked: tuple[Marked, ...]
     unsure: frozenset[str]
-    """Arcs with problems, and files that could not be read: what is not seen there may be there."""
+    """Arcs with problems, and files that could not be read: markers not found there may still exist."""
     problems: tuple[Problem, ...]
 
 
 @dataclass(slots=True)
 class Comparison:
-    """The markers of today against the rows of the last time."""
+    """The current markers compared with the rows of the last tick."""
 
     moved: list[tuple[VaultMemory, Marked]] = field(default_factory=list)
-    """Said the same in another arc before: merged, renamed."""
+    """Markers that were in another arc before (merged or renamed)."""
     new: list[Marked] = field(default_factory=list)
     gone: list[VaultMemory] = field(default_factory=list)
 
 
 def digest(pages: Iterable[Arc], problems: Iterable[Problem]) -> str:
-    """Changes with whatever `marked` reads of them."""
+    """A hash of everything that `marked` reads from the pages."""
     total = hashlib.sha256()
     for arc in sorted(pages, key=lambda item: item.path):
         if not arc.merged and (arc.problem_count or _is_marked(arc)):
@@ -87,12 +88,12 @@ def _is_marked(arc: Arc) -> bool:
 
 
 def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
-    """The markers of the pages. None of a page merged into another: its markers went along."""
+    """The markers of the pages. Pages merged into others are skipped: their markers moved along."""
     marks: dict[tuple[str, str], Marked] = {}
     refused: list[Problem] = []
     unsure = {name for problem in problems for name in _names(problem.path)}
     pages = list(pages)
-    # Looked up only where a marker does not say its own.
+    # Computed only if a marker does not name its project.
     projects = cache(lambda: {session: arc.project for arc in pages if arc.project for session in arc.sessions})
     for arc in pages:
         if arc.problem_count:
@@ -110,10 +111,10 @@ def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
     return Pages(tuple(marks.values()), frozenset(unsure), tuple(refused))
 
 
-# The same from tick to tick, where one page of many was edited.
+# Cached, because most pages stay the same from tick to tick.
 @lru_cache(maxsize=65_536)
 def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[Marked], list[tuple[str, int]]]:
-    """The markers of an arc, and type and line of others that are too long."""
+    """The markers of an arc, and type and line of those that are too long."""
     marks: list[Marked] = []
     long: list[tuple[str, int]] = []
     for marker in markers_of(detail, MEMORY_TYPES):
@@ -141,7 +142,7 @@ def _project(name: str) -> str:
 
 
 def _plain(content: str) -> str:
-    """Clean a text for a memory: what marks enclose without the marks, no control characters, no credentials."""
+    """Clean a text for a memory: remove marks (not the text they enclose), control characters and credentials."""
     text = without_markers(content)
     if not text.isprintable():
         text = "".join(char for char in text if char in "\n\t" or char.isprintable())
@@ -162,7 +163,7 @@ def _short(name: str) -> str:
 
 
 def compared(pages: Pages, rows: Iterable[VaultMemory]) -> Comparison:
-    """By arc and content; what an unsure arc lacks is not gone."""
+    """Compare by arc and content. Markers missing in an unsure arc do not count as gone."""
     here = {(item.arc, item.content_hash): item for item in pages.marked}
     left = [row for row in rows if here.pop((row.arc, row.content_hash), None) is None]
     by_content: dict[str, list[VaultMemory]] = {}
@@ -181,8 +182,8 @@ def compared(pages: Pages, rows: Iterable[VaultMemory]) -> Comparison:
 
 
 def edits(comparison: Comparison, memories: Mapping[str, Memory]) -> list[tuple[VaultMemory, Marked]]:
-    """Pairs of what is gone and what is new in the same arc that are one marker, edited: of the same id, or of one type
-    and much alike. `memories` are those of the rows that are gone; a pair is taken out of both lists."""
+    """Find edited markers: pairs of a gone and a new marker of the same arc that have the same id, or the same type and
+    similar content. `memories`: those of the gone rows. A pair is removed from both lists."""
     pairs: list[tuple[VaultMemory, Marked]] = []
     by_arc: dict[str, list[VaultMemory]] = {}
     for row in comparison.gone:
@@ -212,7 +213,7 @@ def _likest(mark: Marked, rows: Sequence[VaultMemory], memories: Mapping[str, Me
 
 
 def row_of(mark: Marked, memory_id: str, taken: Collection[tuple[str, str]]) -> VaultMemory:
-    """The row of a marker that is new in its arc; `taken` are the keys of rows that stand."""
+    """The row of a marker that is new in its arc. `taken`: keys of the existing rows."""
     marker = _marker(mark)
     while (mark.arc, marker) in taken:
         marker = joined_hash(marker, "again")

@@ -1,4 +1,4 @@
-"""A plan thought out, and written by the vault's one writer. The lease is held for the writing alone."""
+"""Makes a plan and writes it as the vault's only writer. The lease is held only while writing."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -21,14 +21,15 @@ from openbrain_tick.vaults import Vault
 
 TRIES = 5
 GROUP, PAUSE_S = 1000, 0.15
-"""Files written under one lease, about a second's; then whoever waits for it, looking every 50 ms, has his turn."""
+"""Files written under one lease (about a second), and the pause after it, in which others who poll for the lease every
+50 ms can take it."""
 _log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class WriteResult:
-    """All that one call has written, and the files as they were laid out. `seen`: how they were planned over."""
+    """All changes that one call has written, and the entries of the written files. `seen`: their states at planning."""
 
     seen: Mapping[str, Seen] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
@@ -38,14 +39,14 @@ class WriteResult:
 async def plan_and_write(
     vault: Vault, leases: Leases, now_us: int, make: Callable[[Plan], T], scan: Scan | None = None
 ) -> Planned[T]:
-    """Plan by `make`, which is called in a thread, and write. Planned anew where a page was changed meanwhile, or an
-    earlier writer was killed; `TryLater` where that goes on, `VaultBusy` where another writes for too long. `scan` is
-    one of a moment ago, for the first try."""
+    """Plan by `make`, which is called in a thread, and write. Plan again if a page was changed meanwhile or an earlier
+    writer was killed. `TryLater` after too many tries, `VaultBusy` if another writer takes too long. `scan`: a recent
+    scan to use for the first try."""
     done = WriteResult()
     for _ in range(TRIES):
         planned = await plan_only(vault, now_us, make, scan)
         scan = None
-        # Without changes all is done, unless a killed writer has left its journal.
+        # Without changes there is nothing to do, unless a killed writer has left its journal.
         if not planned.changes and await asyncio.to_thread(vault.folder.digest, JOURNAL) is None:
             return replace(planned, changes=tuple(done.changes))
         try:
@@ -59,8 +60,8 @@ async def plan_and_write(
 
 
 async def _written(vault: Vault, leases: Leases, wanted: Sequence[Change], done: WriteResult) -> bool:
-    """Write the changes. Removals go last, but for pages that move: a writer killed between two groups leaves pages
-    twice, and the next tick does the rest."""
+    """Write the changes. Removals come last, except those of moved pages: a writer killed between two groups leaves
+    duplicates of pages rather than losing some, and the next tick does the rest."""
     moved = {change.time_of: change.path for change in wanted if change.before is None and change.time_of}
     changes = sorted(
         wanted,
@@ -76,8 +77,8 @@ async def _written(vault: Vault, leases: Leases, wanted: Sequence[Change], done:
 
 
 def _write(vault: Vault, changes: Sequence[Change], done: WriteResult) -> bool:
-    """False where the plan is no longer right: the vault was torn and had to be mended first, or somebody edited a page
-    in the very moment of the writing. `done` grows by what was written."""
+    """Write one group and add it to `done`. False if the plan is outdated: a killed writer's changes had to be
+    completed first, or somebody edited a page during the writing."""
     left = recover(vault.folder)
     if left.written or left.removed or left.edited:
         _log.warning("tick.recovered", workspace=vault.workspace_id, written=left.written, edited=len(left.edited))
@@ -89,7 +90,7 @@ def _write(vault: Vault, changes: Sequence[Change], done: WriteResult) -> bool:
 
 
 def _noted(vault: Vault, planned: Planned[T], laid: Mapping[str, Entry]) -> None:
-    """The index needs no lease: who changes a page from here on gives it another time."""
+    """Record the written pages in the index. This needs no lease: a later change of a page gives it another mtime."""
     pages = planned.plan.pages
     vault.index.written(
         (pages[change.path], laid[change.path], change.digest)

@@ -1,4 +1,4 @@
-"""The vault's markers brought into the memory store: each once, superseded when edited, forgotten when removed."""
+"""Syncs the vault's markers to memories: each is stored once, superseded when edited, forgotten when removed."""
 
 import asyncio
 from collections import Counter
@@ -29,7 +29,7 @@ from openbrain_tick.apply.memory_comparison import SOURCE, Marked, compared, dig
 
 BATCH: Final = 500
 FEW: Final = 20
-"""So many may always be forgotten at once."""
+"""Up to this many may always be forgotten at once."""
 
 
 @dataclass(slots=True)
@@ -50,12 +50,12 @@ async def sync_memories(
     content_policy: ContentPolicy,
     forget_share: float,
 ) -> SyncedMemories:
-    """Make the memories what the pages say. Killed at any point it is done again without doubling: a row is written
-    after its memory, and the same content is the same memory.
+    """Make the memories match the pages. It can be killed at any point and repeated without duplicates: a row is
+    written after its memory, and the same content is the same memory.
 
-    More than `forget_share` of all are not forgotten at once: a vault that is half mounted looks like that.
+    If more than `forget_share` of all are gone, none is forgotten: an incompletely mounted vault looks like that.
     """
-    # A large vault takes a while.
+    # In a thread: it takes a while for a large vault.
     now = await asyncio.to_thread(digest, pages, problems)
     if now == await store.vault.vault_digest(workspace_id):
         return SyncedMemories()
@@ -74,7 +74,7 @@ async def sync_memories(
     if len(comparison.gone) > allowed:
         reason = (
             f"{len(comparison.gone)} of {len(rows)} markers that are memories are gone, more than one tick forgets: "
-            "see that the vault is mounted whole, or raise OPENBRAIN_TICK__FORGET_SHARE"
+            "check that the vault is completely mounted, or raise OPENBRAIN_TICK__FORGET_SHARE"
         )
         run.done.problems.append(Problem("", 0, reason))
     else:
@@ -93,16 +93,16 @@ class _Run:
     done: SyncedMemories = field(default_factory=SyncedMemories)
     taken: set[tuple[str, str]] = field(default_factory=set)
     uses: Counter[str] = field(default_factory=Counter)
-    """Memory -> rows that name it."""
+    """Number of rows per memory."""
 
     @property
     def actor(self) -> Actor:
-        """The tick, which sees all that everyone of the workspace sees."""
+        """The tick as an actor: it sees what everyone in the workspace can see."""
         permissions = frozenset({Permission.BRAIN_READ, Permission.BRAIN_WRITE})
         return Actor(key_id="tick", name="tick", workspace_id=self.workspace_id, agent_id="", permissions=permissions)
 
     async def move(self, moved: Iterable[tuple[VaultMemory, Marked]]) -> None:
-        """Move memories whose words stand in another arc now."""
+        """Update the rows of memories whose markers are in another arc now."""
         pairs = [(row, self._row(item, row.memory_id)) for row, item in moved]
         if pairs:
             await self.store.vault.record_vault_memories(
@@ -110,7 +110,8 @@ class _Run:
             )
 
     async def supersede(self, pairs: Sequence[tuple[VaultMemory, Marked]], memories: Mapping[str, Memory]) -> None:
-        """Of a memory that others made, or that has ended, nothing is changed: the new words are a new one."""
+        """Supersede the memories of edited markers. A memory that the tick did not make, that has ended, or that other
+        markers share, is not changed: the edited text becomes a new memory."""
         for row, item in pairs:
             before = memories.get(row.memory_id)
             ours = before is not None and not before.ended and before.source.startswith(SOURCE)
@@ -126,7 +127,7 @@ class _Run:
             self.done.superseded += 1
 
     async def submit(self, new: Sequence[Marked]) -> None:
-        """Store new markers. A memory that says the same already, by anyone, is theirs."""
+        """Store new markers. If anyone's memory has the same content already, the marker refers to that one."""
         for start in range(0, len(new), BATCH):
             some = new[start : start + BATCH]
             rows = []
@@ -139,7 +140,7 @@ class _Run:
             self.done.submitted += len(rows)
 
     async def forget(self, gone: Sequence[VaultMemory], memories: Mapping[str, Memory]) -> None:
-        """Only what the tick has made, and what no other marker stands for."""
+        """Forget memories whose markers are gone, but only those that the tick made and no other marker refers to."""
         for row in gone:
             self.uses[row.memory_id] -= 1
             memory = memories.get(row.memory_id)

@@ -1,4 +1,4 @@
-"""A request for a tick, once: its row says who works on it and what came of it."""
+"""Handles each request for a tick once: the tick's row records who works on it and its result."""
 
 import asyncio
 import contextlib
@@ -20,18 +20,18 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.store.vault import TickJob, Ticks
 
 HOLD_S = 45.0
-"""Shorter than the lease of a stream's entry, so that whoever is given the entry of a dead process finds no hold."""
+"""Shorter than the lease of a stream entry: when a dead process's entry is redelivered, its hold has already ended."""
 AGAIN_FOR_S = 3600.0
-"""Time for which temporary failures are tried again. The pauses double, so that these are seven tries at most."""
+"""How long temporary failures are retried. The pauses double, so there are at most seven tries."""
 _NAMES = uuid.UUID("6f70656e-6272-6169-6e2e-7469636b0000")
 _log = structlog.get_logger(__name__)
 
 Work = Callable[[TickJob], Awaitable[dict[str, Any]]]
-"""Runs one tick and gives its report."""
+"""Runs one tick and returns its report."""
 
 
 class Requested(Protocol):
-    """An entry with a request for a tick."""
+    """A stream entry with a request for a tick."""
 
     @property
     def event(self) -> CloudEvent[TickRequested]: ...
@@ -40,7 +40,7 @@ class Requested(Protocol):
 async def handle_all(
     batch: Sequence[Requested], handle_one: Callable[[CloudEvent[TickRequested]], Awaitable[None]]
 ) -> list[Exception | None]:
-    """Handle requests of different workspaces side by side, of one workspace one after the other."""
+    """Handle requests of different workspaces concurrently, those of one workspace in sequence."""
     locks: dict[str, asyncio.Lock] = {}
 
     async def one(delivery: Requested) -> Exception | None:
@@ -57,8 +57,8 @@ async def handle_all(
 async def handle(
     event: CloudEvent[TickRequested], *, ticks: Ticks, clock: Clock, work: Work, holder: str, hold_s: float = HOLD_S
 ) -> None:
-    """Run a tick, unless it has ended or another has it. A failure is written down, and what waiting may mend is put
-    off: only a database that is away sends the entry back."""
+    """Run a tick, unless it has ended or another process has it. A failure is recorded, and a temporary one postpones
+    the tick. Only if the database is unavailable is the entry delivered again."""
     job = (await ticks.request_tick(job_of(event), announce=False)).job
     held = await ticks.hold_tick(job.id, holder, hold_s)
     if held is None:
@@ -67,7 +67,7 @@ async def handle(
         async with _kept(ticks, job.id, holder, hold_s):
             report, failure = await _worked(work, job)
     begun_s = (clock.now() - (held.started_at or held.requested_at)) / MICROSECONDS
-    # Not a dry run: who asked for it waits for it.
+    # A dry run is not postponed: whoever requested it waits for it.
     if isinstance(failure, TryLater) and not job.dry_run and begun_s < AGAIN_FOR_S:
         outcome = "put_off"
         _log.info("tick.put_off", workspace=job.workspace_id, tick=job.id, message=str(failure))
@@ -81,7 +81,8 @@ async def handle(
 
 
 def job_of(event: CloudEvent[TickRequested]) -> TickJob:
-    """Of an event that names no job the event's own id makes one, the same each time it is read."""
+    """The job of an event. Without a job id, the id is derived from the event's, so that it is the same at each
+    delivery."""
     data = event.data
     return TickJob(
         id=data.job_id or str(uuid.uuid5(_NAMES, f"{event.source} {event.id}")),
@@ -95,27 +96,27 @@ def job_of(event: CloudEvent[TickRequested]) -> TickJob:
 
 
 async def _worked(work: Work, job: TickJob) -> tuple[dict[str, Any], Exception | None]:
-    """The report, or what went wrong."""
+    """The report, or the error."""
     try:
         return await work(job), None
-    except Exception as error:  # noqa: BLE001 - else the entry would come again and again
+    except Exception as error:  # noqa: BLE001 - otherwise the entry would be redelivered for ever
         return {}, error
 
 
 def _reason(failure: Exception, job: TickJob) -> str:
-    """The stored reason: no contents."""
+    """Log the failure; the reason to store, without contents of pages."""
     if isinstance(failure, OpenBrainError):
         _log.warning("tick.failed", workspace=job.workspace_id, tick=job.id, message=str(failure))
         return str(failure) or type(failure).__name__
     last = traceback.extract_tb(failure.__traceback__)[-1]
     place, kind = f"{Path(last.filename).name}:{last.lineno}", type(failure).__name__
     _log.error("tick.broke", workspace=job.workspace_id, tick=job.id, error=kind, place=place)
-    return f"internal error ({kind} at {place}): tell those who maintain OpenBrain"
+    return f"internal error ({kind} at {place}): report it to the maintainers of OpenBrain"
 
 
 @contextlib.asynccontextmanager
 async def _kept(ticks: Ticks, tick_id: str, holder: str, hold_s: float) -> AsyncIterator[None]:
-    """The hold is prolonged meanwhile. Where it is lost the work goes on: what it writes is held against hashes."""
+    """Renew the hold meanwhile. If it is lost the work continues: its writes are checked against hashes."""
 
     async def keep() -> None:
         while True:

@@ -1,4 +1,4 @@
-"""All that a tick reads before it plans."""
+"""Reads everything that a tick needs before it plans."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,11 +23,11 @@ LOOK_BACK_TICKS = 200
 MARGIN_S = 7200
 MOST_DAYS = 30
 MOST_SIGNALS = 1000
-"""That are looked at, the strongest first."""
+"""Maximum number of open signals read, most severe first."""
 
 
 async def observe(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tuple[World, Scan]:
-    """The world around the vault, and the pages as they stood. Signals of pages are raised on the way."""
+    """The state outside the vault, and a scan of its pages. Also raises the signals of pages, except in a dry run."""
     seen = await plan_only(vault, now_us, lambda plan: standing(plan, {}))
     probes = await probed(ports.prober, ports.probes, seen.made)
     shown = standing(seen.plan, probes) if probes else seen.made
@@ -53,7 +53,7 @@ async def observe(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tupl
 
 
 async def recent_sessions(job: TickJob, ports: Ports, report: Report) -> tuple[Session, ...]:
-    """Of the time since the last extraction, where one is due."""
+    """Sessions since the last extraction, if the job extracts."""
     folder = ports.transcripts
     if not job.extract or folder is None:
         return ()

@@ -1,4 +1,4 @@
-"""Signals of pages in the database, and results of the probes that the settings declare."""
+"""Raises the signals of pages in the database, and runs the probes that the settings declare."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,10 +19,10 @@ from openbrain.vault.pages.arcs import raise_key
 from openbrain_tick.plan.arcs.signals import Standing
 
 RAISES = 500
-"""Of one tick, the gravest first."""
+"""Maximum number of raises per tick, most severe first."""
 ACTOR = "tick"
 ALARMS = 100
-"""Signals that an alarm tells of, at most."""
+"""Maximum number of signals in an alarm."""
 
 
 async def raise_signals(
@@ -33,10 +33,11 @@ async def raise_signals(
     held_us: int,
     content_policy: ContentPolicy,
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Raise the signals that stand in pages, and hold them for `held_us`; a mark is one raise, however many ticks see
-    it. A signal that time has ended is raised again: its mark stands.
+    """Raise the signals of pages, and keep them alive for `held_us`. A mark is raised once, however many ticks see it.
+    A signal that expired is raised again, because its mark is still there.
 
-    Returns `ended` and `rows` of `World`: marks of what somebody has ended in the store are to be resolved.
+    Returns `ended` and `rows` of `World`. `ended`: marks to resolve, because somebody ended their signals in the
+    database.
     """
     await content_policy.ready()
     marks = [item for item in shown[:RAISES] if item.mark.severity in set(Severity)]
@@ -67,10 +68,10 @@ def _raise(shown: Standing, workspace_id: str, now_us: int, held_us: int) -> Rai
     return replace(parsed, at=now_us, key=raise_key(shown.arc, mark), held_until=now_us + held_us)
 
 
-# The same from tick to tick.
+# Cached, because marks stay the same from tick to tick.
 @lru_cache(maxsize=4 * RAISES)
 def _parsed(workspace_id: str, severity: str, source: str, content: str, project: str) -> Raise | None:
-    """The raise of a mark, but for its time; None where it can't be one."""
+    """The raise of a mark, without its time; None if it is not valid."""
     source = cleaned_line(source)[:255]
     content = redacted(cleaned(content).strip())
     title = content.partition("\n")[0].strip()[:255] or source
@@ -89,11 +90,11 @@ def _parsed(workspace_id: str, severity: str, source: str, content: str, project
 
 
 def alarm_of(present: Present) -> Alarm | None:
-    """The alarm of a signal that is known to stand."""
+    """The alarm for the open signals and halts; None if there is no reason for one."""
     return alarm(present.signals[:ALARMS], present.halts)
 
 
 async def probed(prober: Prober, declared: Mapping[str, str], shown: Sequence[Standing]) -> dict[str, bool]:
-    """Results of the declared probes that a mark names, and of no other."""
+    """Run the declared probes that a mark names; their results by name."""
     wanted = {item.mark.verify for item in shown if item.mark.verify in declared}
     return {name: await prober.check(declared[name]) for name in sorted(wanted)}

@@ -10,7 +10,7 @@ from openbrain_tick.plan.extract import Bundle, Filter, Session, Window, bundle,
 
 
 def transcripts(folder: Path) -> Iterator[Path]:
-    """Every transcript, by name. Links are not followed. `NotFound` without the folder."""
+    """All transcripts, sorted by name. Links are not followed. `NotFound` if the folder does not exist."""
     if not folder.is_dir():
         raise NotFound(f"there is no folder of transcripts at {folder}: name another")
     for project in sorted(item for item in folder.iterdir() if item.is_dir() and not item.is_symlink()):
@@ -18,8 +18,8 @@ def transcripts(folder: Path) -> Iterator[Path]:
 
 
 def extracted(folder: Path, within: Window, wanted: Filter, unreadable: Callable[[Path], None]) -> Bundle:
-    """The bundle of a window. A file that was last written before it is not opened; one that can't be read is told to
-    `unreadable` and left out."""
+    """The bundle of a window. A file last written before the window is not opened. One that can't be read is passed to
+    `unreadable` and skipped."""
     project, begins = (wanted.project or "").casefold(), within.since.timestamp()
     scanned = 0
     sessions: list[Session | None] = []
@@ -35,7 +35,7 @@ def extracted(folder: Path, within: Window, wanted: Filter, unreadable: Callable
 
 
 def transcripts_by_session(folder: Path) -> Callable[[str], Iterable[Record] | None]:
-    """The records of a session by its id; None where its file is gone, and nothing of one that can't be read."""
+    """A function that returns a session's records by its id: None if the file is gone, nothing if it can't be read."""
     paths = {path.stem: path for path in transcripts(folder)}
 
     def records_of(session_id: str) -> Iterable[Record] | None:
@@ -46,7 +46,7 @@ def transcripts_by_session(folder: Path) -> Callable[[str], Iterable[Record] | N
 
 
 def sessions_by_id(folder: Path) -> Callable[[str], Session | None]:
-    """A session counted anew by its id; None where its file is gone, or says nothing."""
+    """A function that counts a session again by its id; None if its file is gone or has no record with a time."""
     records_of = transcripts_by_session(folder)
 
     def counted(session_id: str) -> Session | None:

@@ -1,1 +1,1 @@
-"""The plan of a tick: pure phases edit it, one after the other. Nothing is written."""
+"""The plan of a tick, edited by pure phases in sequence. Nothing is written."""

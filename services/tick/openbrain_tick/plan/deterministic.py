@@ -1,4 +1,4 @@
-"""The deterministic part of a tick, from the inbox to the feed: `tidy`, whatever else edits pages, `publish`.
+"""The deterministic part of a tick, from the inbox to the feed: `tidy`, then other edits of pages, then `publish`.
 
 A second pass at the same time changes nothing.
 """
@@ -25,20 +25,20 @@ class World:
     """Signals, halts and incidents of a vault's workspace in the database, and the results of probes."""
 
     ended: Mapping[str, str]
-    """Identity of a mark -> why its signal is over."""
+    """Identity of a mark -> why its signal ended."""
     rows: Mapping[str, str]
     """Identity of a mark -> id of its signal."""
     alarm: Alarm | None
     open_signals: Sequence[Signal]
     ended_incidents: Mapping[str, Signal | None]
-    """Id of the signal of an incident that is not closed -> what became of it; None where it is gone."""
+    """Signal id of each unclosed incident whose signal is no longer open -> the signal; None if it is gone."""
     probes: Mapping[str, bool]
-    """By name."""
+    """Results by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """The state after the pass."""
+    """What was published."""
 
     signals: Sequence[Standing]
     injects: Sequence[InjectMark]
@@ -46,7 +46,7 @@ class Published:
 
 
 def tidy(plan: Plan, ended: Mapping[str, str]) -> None:
-    """Pages: inbox, status, heat, graduation, and the marks of signals that ended (identity -> reason)."""
+    """Edit pages: inbox, status, heat, graduation, and the marks of `ended` signals (identity -> reason)."""
     drain(plan)
     plan.counts["signals_ended"] += end(plan, ended)
     bury(plan)
@@ -55,8 +55,8 @@ def tidy(plan: Plan, ended: Mapping[str, str]) -> None:
 
 
 def publish(plan: Plan, probes: Mapping[str, bool], alarm: Alarm | None) -> Published:
-    """Plan files made of the pages: references, feed, dashboards. `probes`: results of the declared ones, by name;
-    `alarm`: what stands in the truth."""
+    """Plan the files derived from pages: references, feed, dashboards. `probes`: results of the declared ones, by name;
+    `alarm`: for the open signals and halts in the database."""
     promote(plan)
     shown, blocks = standing(plan, probes), feed_files.injects(plan)
     plan.counts["signals_written"] = len(shown)

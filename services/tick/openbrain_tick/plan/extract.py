@@ -1,4 +1,4 @@
-"""Extract: what happened in the sessions of a time, counted. The bundle is the original's JSON, key by key."""
+"""Extract: counts what happened in the sessions of a time window. The bundle has the same JSON keys as the original."""
 
 import re
 from collections import Counter
@@ -51,7 +51,7 @@ class UsedTool(_Value):
 
 
 class Session(_Value):
-    """One session, counted whole, whatever part of it lies in the window."""
+    """One session, always counted completely, even if only a part is in the window."""
 
     session_id: Annotated[str, Field(min_length=1, max_length=255)]
     project: str = "unknown"
@@ -72,7 +72,7 @@ class Session(_Value):
 
 
 class Window(_Value):
-    """The time that was asked for."""
+    """The requested time window."""
 
     since: Moment
     until: Moment
@@ -87,7 +87,7 @@ class Filter(_Value):
 
 
 class Bundle(_Value):
-    """All sessions of a window, by their start."""
+    """The sessions of a window that pass the filter, by start time."""
 
     window: Window | None = None
     filter: Filter = Filter()
@@ -97,7 +97,7 @@ class Bundle(_Value):
 
 
 def window(since: str, until: str, now: datetime) -> Window:
-    """From words: `26h`, `90m`, `7d` ago, or an ISO time. '' for `until` is now."""
+    """A window from texts: `26h`, `90m`, `7d` (ago), or an ISO time. An empty `until` means now."""
     begins, ends = _when("since", since, now), _when("until", until, now) if until else now
     if begins >= ends:
         raise Invalid("since", "must lie before `until`")
@@ -110,7 +110,7 @@ def _when(field: str, words: str, now: datetime) -> datetime:
         try:
             return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         except OverflowError:
-            raise Invalid(field, "lies before all times") from None
+            raise Invalid(field, "is before the year 1") from None
     at = moment(words)
     if at is None:
         raise Invalid(field, "must be a number with s, m, h or d, as in 26h, or an ISO time")
@@ -118,7 +118,7 @@ def _when(field: str, words: str, now: datetime) -> datetime:
 
 
 def session(session_id: str, records: Iterable[Record]) -> Session | None:
-    """One session from its records; None where none of them has a time."""
+    """One session from its records; None if no record has a time."""
     times: list[datetime] = []
     cwd = branch = ""
     prompts: list[str] = []
@@ -162,7 +162,7 @@ def session(session_id: str, records: Iterable[Record]) -> Session | None:
 
 
 def bundle(sessions: Iterable[Session | None], within: Window, wanted: Filter, scanned: int) -> Bundle:
-    """The sessions that overlap the window and have turns enough."""
+    """A bundle of the sessions that overlap the window and have enough user turns."""
     kept = [
         item
         for item in sessions

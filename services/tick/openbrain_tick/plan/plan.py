@@ -1,4 +1,4 @@
-"""A plan: the vault as it would be, and its report. No disk is touched."""
+"""A plan: the vault as it would be after the changes, with counts and problems for the report. Nothing is written."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -19,23 +19,23 @@ from openbrain.vault.values import Problem
 
 @dataclass(slots=True)
 class Plan:
-    """The phases edit it one after the other; each sees what those before it did."""
+    """Edited by the phases in sequence; each sees the edits of those before it."""
 
     scan: Scan
     draft: Draft
     now_us: int
     thresholds: Thresholds
     pages: dict[str, Arc]
-    """Every page that counts, by path, as it would be."""
+    """Every page that counts, by path, in its planned state."""
     shadowed: tuple[Arc, ...]
-    """Other files of arcs that stand in `pages`."""
+    """Further files with the id of an arc in `pages`."""
     references: set[str]
-    """Paths of the files that only point at arcs."""
+    """Paths of the files that only refer to arcs."""
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
 
     def arcs(self) -> list[Arc]:
-        """Arcs that have heat: the ones that are not merged into others."""
+        """Arcs that have heat: those that are not merged into others."""
         return [arc for arc in self.pages.values() if arc.ranked and not arc.merged]
 
     def edit(
@@ -47,10 +47,10 @@ class Plan:
         to: str = "",
         quiet: bool = False,
     ) -> Arc:
-        """The page with these values of front matter (None removes one), its body passed through `body`, at `to`.
+        """Set values of a page's front matter (None removes one), pass its body through `body`, and move it to `to`.
 
-        `quiet`: only what time has done to it, so that its file stays as old as it was. Where it can't be changed it
-        stays as it is, and a problem says so.
+        `quiet`: the change results only from the passing of time, so the file keeps its mtime. If the page can't be
+        changed it stays as it is, and a problem is reported.
         """
         text = self.text(arc.path)
         if text is None:
@@ -62,7 +62,7 @@ class Plan:
                 return self._put(arc, edited, quick, quiet=quiet)
         page = document.read(text, arc.path)
         if not (arc.dated or page.front.broken):
-            # The file's time is about to change, and with it what it would tell of the page's age.
+            # So far only the file's mtime shows the page's age, and it is about to change: record the day.
             values = {"created": to_iso(arc.created_us)[:10], **values}
             self.counts["created_backfilled"] += 1
         try:
@@ -77,7 +77,7 @@ class Plan:
         return self._put(arc, kept or parse_arc(path, new, arc.created_us * 1000), new, quiet=quiet)
 
     def _put(self, arc: Arc, edited: Arc, text: str, *, quiet: bool) -> Arc:
-        """The page as it would be, where it would be."""
+        """Plan the page's new text, and its move if the path differs."""
         self.draft.write(edited.path, text, time_of=arc.path if quiet else "")
         if edited.path != arc.path:
             self.draft.remove(arc.path)
@@ -86,17 +86,17 @@ class Plan:
         return edited
 
     def add(self, path: str, text: str) -> None:
-        """A page that is made now."""
+        """Plan a new page."""
         self.draft.write(path, text)
         self.pages[path] = parse_arc(path, text, self.now_us * 1000)
 
     def settle(self) -> None:
-        """Note the pages that count, after others came or went."""
+        """Determine again which pages count, after pages were added or moved."""
         arcs = sorted((*self.pages.values(), *self.shadowed), key=lambda arc: in_order(arc.path))
         self.pages, self.shadowed = counting(arcs)
 
     def put(self, path: str, text: str | None) -> None:
-        """A file of the tick's own; None for none."""
+        """Plan the text of a file that the tick generates; None removes it."""
         try:
             if self.draft.text(path) == text:
                 return
@@ -108,7 +108,7 @@ class Plan:
             self.problem(path, str(error))
 
     def text(self, path: str) -> str | None:
-        """A file as it would be; None where there is none, and where it can't be read, which is told."""
+        """A file's planned text; None if there is no file, or if it can't be read, which is reported."""
         try:
             return self.draft.text(path)
         except Invalid as error:
@@ -116,7 +116,7 @@ class Plan:
             return None
 
     def vacant(self, path: str) -> bool:
-        """Whether no file is there; one that can't be read is one, and is told."""
+        """True if there is no file at this path. A file that can't be read counts as one and is reported."""
         try:
             return self.draft.text(path) is None
         except Invalid as error:
@@ -124,7 +124,7 @@ class Plan:
             return False
 
     def free(self, path: str) -> str:
-        """The path, or one beside it that no file has."""
+        """The path if it is free; otherwise the first free one with a number appended."""
         stem, number, free = path.removesuffix(".md"), 1, path
         while self._is_taken(free):
             number += 1
@@ -138,7 +138,7 @@ class Plan:
             return True
 
     def problem(self, path: str, reason: str, line: int = 0) -> None:
-        """Something that the report tells."""
+        """Add a problem to the report."""
         self.problems.append(Problem(path, line, reason))
 
     def changes(self) -> tuple[Change, ...]:
@@ -146,8 +146,8 @@ class Plan:
 
 
 def begin(scan: Scan, read: Callable[[str], str], now_us: int, thresholds: Thresholds) -> Plan:
-    """A plan that does nothing yet. `read` gives a file's text; NotFound where there is none. A page that was changed
-    since the scan is planned over as it was, which its writer notices."""
+    """An empty plan. `read` returns a file's text, or raises NotFound. A page changed since the scan is planned by its
+    old text; the writer detects that."""
 
     def known(path: str) -> str:
         text = scan.texts.get(path)
@@ -166,7 +166,8 @@ def begin(scan: Scan, read: Callable[[str], str], now_us: int, thresholds: Thres
 
 
 def _as_before(arc: Arc, values: Mapping[str, Value], path: str) -> Arc | None:
-    """The arc where its heat, status and folder are all that changed, and no line moved: it need not be read again."""
+    """The edited arc if only its heat, status and folder changed, so that the page need not be parsed again; else
+    None."""
     heat, status = values.get("heat", arc.heat), values.get("status", arc.status)
     if not values.keys() <= {"heat", "status"}:
         return None

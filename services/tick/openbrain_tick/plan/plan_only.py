@@ -1,4 +1,4 @@
-"""A plan made of a vault as it stands, and nothing written."""
+"""Makes a plan from the current vault, without writing."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,7 +15,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Planned(Generic[T]):
-    """The plan, what making it gave, and what it changes: of one that is written all that was, by earlier tries too."""
+    """The plan, the result of `make`, and the changes. If it was written: all changes written, also by earlier
+    tries."""
 
     plan: Plan
     made: T
@@ -23,7 +24,7 @@ class Planned(Generic[T]):
 
 
 async def plan_only(vault: Vault, now_us: int, make: Callable[[Plan], T], scan: Scan | None = None) -> Planned[T]:
-    """Planned, and nothing written; over `scan` where it was just made."""
+    """Make a plan without writing. `scan`: a recent scan to use."""
 
     def made() -> Planned[T]:
         with vault.folder.held() as folder:
@@ -35,7 +36,7 @@ async def plan_only(vault: Vault, now_us: int, make: Callable[[Plan], T], scan: 
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """In a thread, and to its end also where this task is cancelled: nobody else must write meanwhile."""
+    """Run `work` in a thread, and wait for its end even if this task is cancelled: nobody else may write meanwhile."""
     task = asyncio.create_task(asyncio.to_thread(work))
     try:
         return await asyncio.shield(task)

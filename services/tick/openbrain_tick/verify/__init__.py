@@ -1,1 +1,1 @@
-"""Verification: written items are looked for on the disk."""
+"""Verification: checks that written items are on the disk."""

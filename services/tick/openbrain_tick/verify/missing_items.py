@@ -1,4 +1,4 @@
-"""Whether what was written stands on the disk: every accepted item is looked for in the vault as it was read again."""
+"""Verifies that every applied item is on the disk, by reading the vault again."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -13,7 +13,7 @@ from openbrain_tick.vaults import Vault
 
 
 async def verify(vault: Vault, now_us: int, applied: AppliedAnswer, report: Report) -> None:
-    """Read the vault again; the report says which accepted items it does not show."""
+    """Read the vault again, and report the applied items that it does not show."""
     done = applied.outcome.done
     with report.phase("verify") as phase:
         seen = await plan_only(vault, now_us, lambda plan: list(plan.pages.values()))
@@ -22,7 +22,7 @@ async def verify(vault: Vault, now_us: int, applied: AppliedAnswer, report: Repo
 
 
 def missing(accepted: Answer, done: Collection[str], pages: Iterable[Arc]) -> tuple[str, ...]:
-    """Items of `done` that the pages don't show, as `edges[3]`."""
+    """Items of `done` that the pages don't show, such as `edges[3]`."""
     missing_pages = list(pages)
     arcs = {arc.id: arc for arc in missing_pages if not arc.merged}
     absorbed = {merge.absorb for place, merge in accepted.merges.items() if place in done}
@@ -40,7 +40,7 @@ def missing(accepted: Answer, done: Collection[str], pages: Iterable[Arc]) -> tu
         **{place: bool(_of(arcs, synthesis.arc, "synthesized")) for place, synthesis in accepted.syntheses.items()},
         **_signals(accepted, missing_pages),
     }
-    # An edge of an arc that a merge took along is shown by the arc that took it.
+    # The edges of an absorbed arc are now in the arc that absorbed it.
     moved = {place for place, edge in accepted.edges.items() if edge.source in absorbed}
     return tuple(place for place in done if not checks.get(place, True) and place not in moved)
 

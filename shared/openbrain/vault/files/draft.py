@@ -1,4 +1,4 @@
-"""Changes that are only thought of: a vault as it would be, over the one that is."""
+"""Planned changes as an overlay: a vault as it would be after them."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -8,8 +8,8 @@ from openbrain.vault.files.changes import Change, sha256
 
 
 class Draft:
-    """`read` gives a file's text, and raises NotFound where there is none and Invalid where it can't be read.
-    `digests`: SHA-256 of such texts in hex, as far as they are known."""
+    """`read` returns a file's text. It raises NotFound if there is no file and Invalid if it can't be read.
+    `digests`: known SHA-256 of such texts, in hex."""
 
     def __init__(self, read: Callable[[str], str], digests: Mapping[str, str] = MappingProxyType({})) -> None:
         self._read = read
@@ -17,12 +17,12 @@ class Draft:
         self._known: dict[str, str | None] = {}
         """Texts of files that are not changed."""
         self._before: dict[str, str | None] = {}
-        """SHA-256 of what a changed file was: a large plan holds its pages once."""
+        """SHA-256 of a changed file's old text; the text itself is dropped to save memory in large plans."""
         self._after: dict[str, bytes | None] = {}
         self._time_of: dict[str, str] = {}
 
     def text(self, path: str) -> str | None:
-        """The file as it would be; None where there would be none. Invalid where it can't be read."""
+        """The file's planned text; None if there would be no file. Invalid if it can't be read."""
         if path in self._after:
             after = self._after[path]
             return None if after is None else after.decode()
@@ -34,19 +34,19 @@ class Draft:
         return self._known[path]
 
     def write(self, path: str, text: str, *, time_of: str = "") -> None:
-        """The file with this text. `time_of`: the file that it was, where nothing new is said in it."""
-        # What this plan has changed before keeps a time only where that said nothing new either.
+        """Plan this text for the file. `time_of`: the file whose mtime it keeps, if the text says nothing new."""
+        # If this plan has already changed that file, keep a time only if the earlier change kept one.
         kept = self._time_of.get(time_of) if time_of in self._after else time_of
         self._change(path, text.encode())
         if kept:
             self._time_of[path] = kept
 
     def remove(self, path: str) -> None:
-        """No such file."""
+        """Plan the removal of the file."""
         self._change(path, None)
 
     def changes(self) -> tuple[Change, ...]:
-        """Changes of the vault, by path; none where a file would be as it is."""
+        """Planned changes, sorted by path; files whose content stays the same are left out."""
         made = (
             Change(path, self._before[path], after, self._time_of.get(path))
             for path, after in sorted(self._after.items())

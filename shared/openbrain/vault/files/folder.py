@@ -1,7 +1,7 @@
-"""The only door to a vault's disk: nothing outside its root is read or written.
+"""The only access to a vault's disk: nothing outside its root is read or written.
 
-Paths are relative, with `/`. Every step is opened without following links; one that leads out of the root is refused.
-Blocking: call it in a thread.
+Paths are relative, with `/`. Every path component is opened without following links; a link that leads out of the
+root is refused. Blocking: call it in a thread.
 """
 
 import errno
@@ -24,12 +24,12 @@ from openbrain.vault.values import Problem
 _AT_ONCE = 1 << 20
 _ANY_SIZE = 1 << 40
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Not blocking: a pipe that someone put there would wait for its writer.
+# O_NONBLOCK: opening a named pipe would otherwise wait for its writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-# A file that changed so shortly before it was read may have changed again without its time showing it. Disks that
-# count in whole milliseconds or seconds are given more.
+# A file modified this shortly before it was read may change again without a new mtime. File systems with times in
+# whole milliseconds or seconds need the longer limit.
 _FINE_NS = 20_000_000
 _COARSE_NS = 2_000_000_000
 
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Entry(NamedTuple):
-    """A regular file: what `stat` knows of it without reading."""
+    """A regular file's path and `stat` data."""
 
     path: str
     mtime_ns: int
@@ -46,7 +46,8 @@ class Entry(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A file as `stat` saw it: who finds another has been overtaken. Nobody can set the `ctime_ns` of what he edits."""
+    """A file's state from `stat`: a different one later means that somebody changed the file. Unlike the mtime,
+    `ctime_ns` can't be set by an editor."""
 
     inode: int
     ctime_ns: int
@@ -60,12 +61,12 @@ class Seen(NamedTuple):
 
 
 def is_settled(mtime_ns: int, now_ns: int) -> bool:
-    """Whether a file read at `now_ns` still holds the same, as long as it has this time and its size."""
+    """True if a file read at `now_ns` is sure to have the same content as long as its mtime and size are the same."""
     return now_ns - mtime_ns > (_FINE_NS if mtime_ns % 1_000_000 else _COARSE_NS)
 
 
 def checked(relative: str) -> str:
-    """The path as the vault spells it. Invalid where it is absolute, leaves the vault or holds odd characters."""
+    """Return the path if it is valid. Invalid if it is absolute, leaves the vault or has characters not allowed."""
     if not relative or len(relative) > PATH_CHARS:
         raise Invalid("path", f"1 to {PATH_CHARS} characters, relative to the vault")
     parts = f"/{relative}/"
@@ -75,7 +76,7 @@ def checked(relative: str) -> str:
     return relative
 
 
-# A plan that is written asks for each of its paths about eight times.
+# Writing a plan asks for each of its paths about eight times.
 @lru_cache(maxsize=8192)
 def _parted(relative: str) -> tuple[str, str]:
     """Folder and last name of a path."""
@@ -84,7 +85,7 @@ def _parted(relative: str) -> tuple[str, str]:
 
 
 class Folder:
-    """A vault's files below `root`, which must exist. NotFound where a file does not, TryLater where the disk fails."""
+    """A vault's files below `root`, which must exist. NotFound if a file does not exist, TryLater if the disk fails."""
 
     def __init__(self, root: Path, *, max_bytes: int = limits.FILE_BYTES) -> None:
         self.root = Path(os.path.realpath(root))
@@ -94,9 +95,9 @@ class Folder:
 
     @contextmanager
     def held(self) -> "Iterator[Folder]":
-        """Hold the folder for one operation on many files: each folder on a way is opened once. One that is moved or
-        removed meanwhile is then still the one that was opened. Threads of the operation may share it. Behind the
-        operation it opens folders as the other does."""
+        """Return a copy that keeps folder descriptors open during one operation on many files, so that each folder is
+        opened once. A folder moved or removed meanwhile is still the one that was opened. Threads of the operation may
+        share the copy. After the operation it opens folders like the original."""
         held = copy(self)
         opened = held._held = {}
         try:
@@ -107,7 +108,7 @@ class Folder:
                 os.close(descriptor)
 
     def read(self, relative: str) -> str:
-        """A file's text, line breaks as they are. Invalid where it is too large or not UTF-8."""
+        """A file's text, line breaks unchanged. Invalid if it is too large or not UTF-8."""
         data = self.read_bytes(relative)
         try:
             return data.decode()
@@ -116,11 +117,11 @@ class Folder:
             raise Invalid(relative, f"not UTF-8 in line {line}: save it as UTF-8") from None
 
     def read_bytes(self, relative: str) -> bytes:
-        """A file's bytes. Invalid where there are more than `max_bytes`, or it is no regular file."""
+        """A file's bytes. Invalid if it has more than `max_bytes` or is not a regular file."""
         return self.read_and_stat(relative)[0]
 
     def read_and_stat(self, relative: str) -> tuple[bytes, os.stat_result]:
-        """Read a file, with what was known of it before it was read."""
+        """Read a file; its bytes and its `stat` from before the read."""
         with self._opened(relative) as (descriptor, status):
             data = b"" if status.st_size > self.max_bytes else _read(descriptor, status.st_size, self.max_bytes)
         if max(status.st_size, len(data)) > self.max_bytes:
@@ -128,17 +129,17 @@ class Folder:
         return data, status
 
     def stat(self, relative: str) -> Entry:
-        """Of a regular file. NotFound where there is none."""
+        """Entry of a regular file. NotFound if there is none."""
         with self._opened(relative) as (_, status):
             return Entry(relative, status.st_mtime_ns, status.st_size)
 
     def digest(self, relative: str) -> str | None:
-        """SHA-256 of a file's bytes, in hex; None where there is no file. Invalid for a link: it is never written."""
+        """SHA-256 of a file's bytes, in hex; None if there is no file. Invalid for a link: links are never written."""
         read = self.digest_and_stat(relative)
         return None if read is None else read[0]
 
     def digest_and_stat(self, relative: str) -> tuple[str, os.stat_result] | None:
-        """Hash a file, with what was known of it before it was read."""
+        """Hash a file; its SHA-256 in hex and its `stat` from before the read. None if there is no file."""
         try:
             with self._opened(relative, links=False) as (descriptor, status):
                 if status.st_size <= _AT_ONCE:
@@ -149,19 +150,19 @@ class Folder:
             return None
 
     def is_folder(self, relative: str) -> bool:
-        """Whether there is a folder of this name, reached without links."""
+        """True if a folder has this path and no part of it is a link."""
         with suppress(NotFound, Invalid), self.parent(f"{relative}/_"):
             return True
         return False
 
     def walk(self, relative: str = "", problems: list[Problem] | None = None) -> Iterator[Entry]:
-        """Regular files below a folder, sorted by name; nothing where there is no folder.
+        """Regular files below a folder, sorted by name; none if there is no such folder.
 
-        Names that begin with a dot are no part of a vault. Links, pipes and names that are not text are left out, and
-        told in `problems` where a list is given. TryLater where the vault's own folder is not there.
+        Names that begin with a dot are not part of a vault. Links, pipes and names that are not text are skipped and
+        added to `problems` if it is given. TryLater if the vault's root can't be opened.
         """
         problems_seen: list[Problem] = [] if problems is None else problems
-        # Without this a vault that is not mounted would look like one whose pages were all removed.
+        # Without this check, a vault that is not mounted would look as if all its pages had been removed.
         os.close(self._open_root())
         if relative:
             base = self.root / checked(relative)
@@ -171,7 +172,8 @@ class Folder:
         yield from _walk(str(self.root), f"{relative}/" if relative else "", problems_seen, 0)
 
     def parent(self, relative: str, *, create: bool = False) -> "_Opened[str]":
-        """The folder of a path, opened step by step, and the path's last name. For writers in this package."""
+        """The folder of a path, opened component by component, and the path's last name. For writers in this
+        package."""
         way, name = _parted(relative)
         held = self._held
         if held is None:
@@ -183,7 +185,7 @@ class Folder:
         return _Opened(held[way], name, closes=False)
 
     def _walked(self, way: str, relative: str, *, create: bool) -> int:
-        """The descriptor of a folder. Each step is opened from the one before, so that no link is followed."""
+        """The descriptor of a folder. Each component is opened relative to its parent, so that no link is followed."""
         descriptor = self._open_root()
         try:
             for part in way.split("/") if way else ():
@@ -202,7 +204,7 @@ class Folder:
             raise TryLater(f"the vault's folder can't be opened ({error.strerror}): is it mounted?") from None
 
     def _opened(self, relative: str, *, links: bool = True) -> "_Opened[os.stat_result]":
-        """The file, and what is known of it."""
+        """Open a regular file; its descriptor and `stat`. `links`: follow a link that stays inside the root."""
         try:
             descriptor = self._open(relative)
         except _Link:
@@ -223,7 +225,7 @@ class Folder:
                 raise _problem_of(error, folder, name, relative) from None
 
     def _resolved(self, relative: str) -> str:
-        """The target of a link, inside the root; the way there is then walked without following any other."""
+        """The path of a link's target inside the root, for opening it without following another link."""
         target = os.path.realpath(self.root / relative)
         inside = os.path.relpath(target, self.root)
         if inside == ".." or inside.startswith("../"):
@@ -234,7 +236,7 @@ class Folder:
 
 
 class _Opened(Generic[T]):
-    """A descriptor and what goes with it; a third of the cost of a generator's context."""
+    """Context manager for a descriptor and a value; a third of the cost of `@contextmanager`."""
 
     __slots__ = ("_closes", "_descriptor", "_value")
 
@@ -250,7 +252,7 @@ class _Opened(Generic[T]):
 
 
 def _read(descriptor: int, size: int, most: int) -> bytes:
-    """All of a file that was so large, and of what it has grown since, up to one byte more than `most`."""
+    """Read a file of `size` bytes, and what was appended since. Stop once more than `most` bytes are read."""
     data = os.read(descriptor, size + 1)
     while 0 < len(data) <= most and (more := os.read(descriptor, max(size, 65_536))):
         data += more
@@ -258,17 +260,17 @@ def _read(descriptor: int, size: int, most: int) -> bytes:
 
 
 class _Link(Invalid):
-    """A link on the way: not followed here."""
+    """A component of the path is a link, which is not followed here."""
 
 
 def _step(descriptor: int, part: str, relative: str, *, create: bool) -> int:
-    """The folder `part` inside an opened one. Made where it is missing, if asked."""
+    """Open the folder `part` inside an opened one; with `create`, make it if it is missing."""
     try:
         made = create and _made(descriptor, part)
         opened = os.open(part, _DIRECTORY, dir_fd=descriptor)
         if made:
             os.fchmod(opened, inherited(descriptor))
-        return opened  # noqa: TRY300 - the errors of all of it are told alike
+        return opened  # noqa: TRY300 - errors of all these steps are mapped alike
     except OSError as error:
         raise _problem_of(error, descriptor, part, relative) from None
 
@@ -282,8 +284,8 @@ def _made(descriptor: int, part: str) -> bool:
 
 
 def inherited(descriptor: int) -> int:
-    """The rights of what is made in an opened folder are the folder's: who may read a vault is decided by who keeps
-    it, not by the process that writes a page."""
+    """The mode for files and folders created in an opened folder: the folder's own. The vault's owner decides who may
+    read it, not the process that writes a page."""
     return stat.S_IMODE(os.fstat(descriptor).st_mode)
 
 
@@ -293,7 +295,7 @@ def _problem_of(error: OSError, folder: int, name: str, relative: str) -> Except
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return NotFound(f"{relative}: no such file in the vault")
     if isinstance(error, PermissionError):
-        return Invalid(relative, "this process may not open it: give it the right")
+        return Invalid(relative, "this process has no permission to open it: grant it")
     if error.errno in {errno.ENXIO, errno.ENAMETOOLONG, errno.EISDIR}:
         return Invalid(relative, "not a regular file, or a name too long")
     return TryLater(f"{relative}: the vault's disk answers {error.strerror}")
@@ -327,7 +329,7 @@ def _walk(root: str, below: str, problems: list[Problem], depth: int) -> Iterato
         elif entry.is_file(follow_symlinks=False):
             try:
                 known = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:  # removed meanwhile
+            except FileNotFoundError:  # removed since it was listed
                 continue
             yield Entry(path, known.st_mtime_ns, known.st_size)
         elif entry.is_dir(follow_symlinks=False):

@@ -1,4 +1,4 @@
-"""A page: its front matter as a typed mapping, and its body. What is not changed is written back byte for byte."""
+"""A page: its front matter as a typed mapping, and its body. Unchanged parts are written back byte for byte."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _WHOLE_NUMBER = re.compile(r"\s*[-+]?[0-9]{1,18}\s*")
 _LINEWISE = re.compile(
     r"---\n(?:[^\r\n\"'\[{]*+(?:[\[{][^\r\n\"'\[\]{}]*+[\]}]|\"[^\r\n\"\\]*+\"|'[^\r\n']*+')?\n)*?---[ \t]*\n"
 )
-"""Front matter in which no value goes on in the next line's first column: what looks like a key there is one."""
+"""Front matter without values that continue in column 1 of the next line: each line that looks like a key is one."""
 _LINE = re.compile(r"[^\n]*\n")
 _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
 
@@ -27,8 +27,8 @@ _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
 class Front:
     """Front matter, in the order of its keys.
 
-    `opening` and `closing` are its `---` lines and `lines` what stands between, each with its line break: empty where
-    the page has none. A `broken` one has no keys and can't be changed: its problem stands on the page.
+    `opening` and `closing` are its `---` lines, `lines` the lines between, each with its line break; all are empty if
+    the page has no front matter. `broken`: it has no keys and can't be changed; `Page.problems` says why.
     """
 
     opening: str = ""
@@ -48,17 +48,17 @@ class Front:
         return iter(self.entries)
 
     def get(self, key: str) -> Any:
-        """The value as JSON has it (dates are text); None where the key is missing."""
+        """The value as in JSON (dates are text); None if the key is missing."""
         node = self._node(key)
         return None if node is None else plain(node)
 
     def text(self, key: str) -> str:
-        """A scalar as it is spelt, without quotes; '' where the key is missing or holds a list or map."""
+        """A scalar as written, without quotes; '' if the key is missing, null, a list or a map."""
         node = self._node(key)
         return node.text if isinstance(node, Scalar) and not node.is_null else ""
 
     def texts(self) -> dict[str, str]:
-        """All that `text` has more than '' for."""
+        """The text of each key for which `text` is not ''."""
         return {
             entry.key: node.text
             for entry in self.entries.values()
@@ -66,11 +66,11 @@ class Front:
         }
 
     def number(self, key: str) -> int | None:
-        """A whole number; None where there is none. Quoted ones count."""
+        """The value as a whole number, quoted or not; None if it is not one."""
         return whole_number(self.text(key))
 
     def strings(self, key: str) -> tuple[str, ...]:
-        """The scalars of a list as they are spelt; a scalar alone is a list of one, an empty one of none."""
+        """The non-empty scalars of a list as written. A scalar counts as a list of one; an empty one as no item."""
         node = self._node(key)
         if isinstance(node, list):
             return tuple(item.text for item in node if isinstance(item, Scalar) and item.text)
@@ -82,7 +82,8 @@ class Front:
         return self.opening + "".join(self.lines) + self.closing
 
     def with_values(self, values: Mapping[str, Value]) -> "Front":
-        """Set these keys, None removing one; the lines of all others stay as they are. `Invalid` where it is broken."""
+        """Set these keys (None removes a key) and keep the lines of all others. Invalid if the front matter is broken,
+        or if the keys can't be set without changing others."""
         front = self
         for key, value in values.items():
             front = front._with_value(key, value)
@@ -104,7 +105,7 @@ class Front:
         first, behind = (entry.first, entry.end) if entry else (len(self.lines), len(self.lines))
         new = [] if value is None else entry_lines(key, value, self.lines[first:behind], end)
         if entry is not None and behind == first + 1 and len(new) == 1:
-            # Most often heat or status: one line for one, each as simple as can be, leaves all others as they are.
+            # The usual case (heat or status): one simple line replaces another, so no other entry can change.
             was, now = read_line(self.lines[first]), read_line(new[0])
             if was is not None and now is not None and _same(now, value):
                 lines = (*self.lines[:first], new[0], *self.lines[behind:])
@@ -118,7 +119,8 @@ class Front:
         return front._read_again(self, key, value)
 
     def _read_again(self, before: "Front", key: str, value: Value) -> "Front":
-        """Held against what was meant: what can't be changed by lines (an anchor, a map in one line) is left alone."""
+        """Parse the changed lines. Invalid if any other key changed or the value is not the wanted one, as with
+        anchors or a map in one line."""
         try:
             entries = read_entries(self.lines)
         except Refused as error:
@@ -139,13 +141,13 @@ def _same(node: Node, value: Value) -> bool:
 
 
 def whole_number(text: str) -> int | None:
-    """Parse a whole number as pages spell it; None where it is another text."""
+    """Parse a whole number as written in pages; None for any other text."""
     return int(text) if _WHOLE_NUMBER.fullmatch(text) else None
 
 
 def with_plain_values(text: str, values: Mapping[str, Value]) -> str | None:
-    """The page with other words or numbers in lines such as `heat: 3`, as `read` and `Front.with_values` have it, for a
-    tenth of the cost; None where these must do it. Only for a page whose front matter is not broken."""
+    """Set words or numbers in lines such as `heat: 3`, with the result of `read` and `Front.with_values` at a tenth of
+    the cost; None if only these can do it. Only for a page whose front matter is not broken."""
     front = _LINEWISE.match(text)
     if front is None:
         return None
@@ -176,12 +178,12 @@ class Page:
     problems: tuple[Problem, ...] = ()
 
     def text(self) -> str:
-        """The file."""
+        """The text of the file."""
         return self.front.whole() + self.body
 
 
 def read(text: str, path: str) -> Page:
-    """A page of any text: what can't be taken is a problem, with its line in the file."""
+    """Read any text as a page. What can't be read is a problem, with its line in the file."""
     opening = _OPENING.match(text)
     if opening is None:
         return Page(Front(), text, 1)

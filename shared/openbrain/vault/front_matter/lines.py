@@ -1,8 +1,8 @@
-"""From the lines of front matter to its entries.
+"""Parses the lines of front matter into entries.
 
-Most pages hold `key: value` lines and plain lists only; these are read here, at a thirtieth of the cost and with the
-same result. Everything else is read as YAML. A value such as `Cache: the second try`, which YAML refuses without
-quotes and people write all the time, is taken as the text that it is.
+Most pages have only `key: value` lines and plain lists. These are parsed here, at a thirtieth of the cost of YAML and
+with the same result; everything else is parsed as YAML. A value such as `Cache: the second try`, which YAML refuses
+without quotes but people often write, is read as text.
 """
 
 import re
@@ -18,8 +18,8 @@ _KEY = re.compile(rf"{_NAME}(?:[ \t]+(.*))?")
 _LINES = re.compile(
     rf"{_NAME}(?: +([A-Za-z0-9][^#:\n]*+)\n|(?:[ \t]+(.*))?\n)|( *)-[ \t]+(?:([A-Za-z0-9][^#:\n]*+)\n|(.+)\n)|(.*)\n"
 )
-"""All lines of a block at once: key and words, or key and what else stands behind it; the same of an item behind its
-indent; anything else. `simple` reads the same in words."""
+"""Matches each line of a block: a key with plain words, a key with another value, a list item (indent, then plain words
+or another value), or any other line. `simple` accepts the same plain words."""
 _QUOTED = re.compile(r"(?:\"([^\"\\]*)\"|'([^']*)')[ \t]*(?:[ \t]#.*)?")
 _COMMENT = re.compile(r"(?:^|[ \t]+)#.*")
 _WORD = r"[A-Za-z0-9_][A-Za-z0-9_./+-]*"
@@ -28,7 +28,7 @@ _FLOW_MAP = re.compile(r"\{ *((?:[A-Za-z_]\w*: +\w+)(?: *, *[A-Za-z_]\w*: +\w+)*
 
 
 class Entry(NamedTuple):
-    """A key, its value, and its lines in the block: from its own to behind the last that belongs to it."""
+    """A key, its value, and its lines in the block: from `first` up to, not including, `end`."""
 
     key: str
     node: Node
@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
 
 def read_entries(lines: Sequence[str]) -> dict[str, Entry]:
-    """Entries by key, in their order. Refused where the block is not a mapping within the limits."""
+    """Entries by key, in order. Refused if the block is not a mapping within the limits."""
     if sum(map(len, lines)) > limits.FRONT_CHARS:
         raise Refused(0, f"front matter holds at most {limits.FRONT_CHARS} characters")
     whole = "".join(lines)
@@ -64,19 +64,20 @@ def read_entries(lines: Sequence[str]) -> dict[str, Entry]:
 
 
 def _last(lines: Sequence[str], first: int, end: int) -> int:
-    """Blank lines and comments before the next key are the next key's."""
+    """The end of an entry's lines. Blank lines and comments before the next key belong to that key."""
     while end > first + 1 and (not lines[end - 1].strip() or lines[end - 1].startswith("#")):
         end -= 1
     return end
 
 
 def _simple_entries(block: str, *, printable: bool = False) -> list[tuple[str, int, Node]] | None:
-    """Of lines that end with LF; None: ask YAML. `printable`: nothing else in it needs a look."""
+    """Parse a block whose lines end with LF; None if it needs YAML. `printable`: all its characters are known to be
+    printable."""
     if not printable and any(not line.isprintable() and line[0] != "#" for line in block.split("\n")):
         return None
     pairs: list[tuple[str, int, Node]] = []
     seen: set[str] = set()
-    indent: str | None = None  # of the list that the last key holds
+    indent: str | None = None  # of the items in the last key's list; None before the first item
     for number, (name, words, value, item_indent, item_words, item_value, other) in enumerate(_LINES.findall(block)):
         node: Node | None
         if name:
@@ -109,12 +110,12 @@ def _takes(node: Node, indent: str, known: str | None) -> bool:
 
 
 def simple(text: str, *, lenient: bool = False) -> Node | None:
-    """The value behind `key:` or `-`, where it is as simple as most are; None: ask YAML."""
+    """The value after `key:` or `-`; None if it needs YAML. `lenient`: accept a colon in plain text."""
     text = text.strip(" ")
     if not text or text.startswith("#"):
         return Scalar("")
     if text[0].isalnum() and "#" not in text and ":" not in text:
-        return Scalar(text)  # as nearly all are
+        return Scalar(text)  # nearly all values
     if text[0] in "\"'[{":
         return _enclosed(text)
     if text[0] in ",]}&*!|>%@`\t" or (text[0] in "-?:" and (len(text) == 1 or text[1] in " \t")):
@@ -131,14 +132,14 @@ def _without_end(line: str) -> str:
 
 
 def read_line(line: str) -> Node | None:
-    """The value of a `key: value` line, where both are as simple as most are."""
+    """The value of a `key: value` line; None if it needs YAML."""
     bare = _without_end(line)
     key = _KEY.fullmatch(bare) if bare.isprintable() else None
     return None if key is None else simple(key[2] or "")
 
 
 def _enclosed(text: str) -> Node | None:
-    """In quotes or brackets."""
+    """Parse a value in quotes or brackets; None if it needs YAML."""
     if (quoted := _QUOTED.fullmatch(text)) is not None:
         return Scalar(quoted[1] if quoted[1] is not None else quoted[2], plain=False)
     if (flow := _FLOW_LIST.fullmatch(text)) is not None:
@@ -155,7 +156,7 @@ def _map(text: str) -> Node | None:
 
 
 def _mended(bare: list[str], number: int) -> str:
-    """The line with its value in quotes where only a colon in it keeps YAML from reading it."""
+    """Quote the line's value if a colon in it is all that makes it invalid YAML; otherwise the line unchanged."""
     line = bare[number]
     key = _KEY.fullmatch(line)
     if key is None or (number + 1 < len(bare) and bare[number + 1].startswith((" ", "\t"))):

@@ -1,4 +1,4 @@
-"""Values as lines of front matter."""
+"""Renders values as lines of front matter."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def entry_lines(key: str, value: Value, was: Sequence[str], line_break: str) -> list[str]:
-    """The lines of `key: value`; `was` are the ones they replace, whose comment and form of list they keep."""
+    """The lines of `key: value`. `was`: the lines they replace; their comment and list style are kept."""
     if isinstance(value, Sequence) and not isinstance(value, str) and _as_block(value, was):
         items = [line for line in was[1:] if line.lstrip(" ").startswith("- ")]
         indent = items[0][: items[0].index("-")] if items else "  "
@@ -33,7 +33,7 @@ def _as_block(value: Sequence[Value], was: Sequence[str]) -> bool:
 
 
 def _comment(was: Sequence[str]) -> str:
-    """A comment that stands behind a plain value or behind the key."""
+    """The comment after a plain value or after the key; '' if there is none."""
     if not was or was[0].split(":", 1)[1].lstrip(" \t")[:1] in {'"', "'", "[", "{", "|", ">"}:
         return ""
     match = _TRAILING.search(was[0].rstrip("\r\n"))
@@ -47,7 +47,7 @@ def _key(key: str) -> str:
 
 
 def spelt(value: Value, *, inside: bool) -> str:
-    """A value in one line; `inside` a flow list or map."""
+    """Render a value in one line. `inside`: it is part of a flow list or map."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""YAML as plain trees that keep each scalar's own spelling. Bounded: a bomb is refused, never waited for."""
+"""YAML as plain trees that keep each scalar as written. Size and depth are bounded: YAML bombs are refused early."""
 
 import re
 from collections.abc import Iterator
@@ -29,18 +29,18 @@ _WORDS: dict[str, bool | None] = {
 
 
 class Scalar(NamedTuple):
-    """A value as it is spelt; a plain one has no quotes and may mean a number, a truth value or nothing."""
+    """A value as written. `plain`: it has no quotes and may be a number, a boolean or null."""
 
     text: str
     plain: bool = True
 
     @property
     def is_null(self) -> bool:
-        """Whether it means nothing."""
+        """True if it is null."""
         return self.plain and self.text in _NULLS
 
     def value(self) -> str | int | float | bool | None:
-        """By the core schema of YAML 1.2; dates stay text."""
+        """The value by the core schema of YAML 1.2; dates stay text."""
         if not self.plain:
             return self.text
         if self.text in _WORDS:
@@ -54,7 +54,7 @@ Node: TypeAlias = Scalar | list["Node"] | dict[str, "Node"]
 
 
 class Refused(Exception):
-    """YAML that is not taken; `line` counts from 0."""
+    """YAML that is not accepted; `line` counts from 0."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(reason)
@@ -63,7 +63,7 @@ class Refused(Exception):
 
 
 def plain(node: Node) -> Any:
-    """The tree as JSON has it."""
+    """The tree as JSON values."""
     if isinstance(node, Scalar):
         return node.value()
     if isinstance(node, list):
@@ -72,7 +72,7 @@ def plain(node: Node) -> Any:
 
 
 def entries(text: str) -> list[tuple[str, int, Node]]:
-    """Keys of the mapping that `text` is, each with its line and value. Refused where it is anything else."""
+    """Parse `text` as a mapping: each key with its line and value. Refused if it is anything else."""
     try:
         return _Tree(text).entries()
     except MarkedYAMLError as error:
@@ -83,11 +83,11 @@ def entries(text: str) -> list[tuple[str, int, Node]]:
 
 
 class _Tree:
-    """Builds nodes of the parser's events. Aliases are copies, counted as if they were written out."""
+    """Builds nodes from the parser's events. Aliases share their node, but count as if they were written out."""
 
     def __init__(self, text: str) -> None:
         yaml = YAML(typ="rt", pure=True)
-        yaml.allow_duplicate_keys = True  # refused here, with their line
+        yaml.allow_duplicate_keys = True  # they are refused below, with their line
         self._events: Iterator[Any] = iter(yaml.parse(text))
         self._anchors: dict[str, tuple[Node, int]] = {}
         self._nodes = 0
@@ -143,7 +143,7 @@ class _Tree:
 
     def _alias(self, event: AliasEvent) -> Node:
         if event.anchor not in self._anchors:
-            raise Refused(_line(event), "an alias (*) stands for nothing above it")
+            raise Refused(_line(event), "an alias (*) has no anchor (&) above it")
         node, size = self._anchors[event.anchor]
         self._count(event, size)
         return node

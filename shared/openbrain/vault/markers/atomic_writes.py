@@ -1,4 +1,4 @@
-"""Files of a vault, each put in place whole: a reader sees the old one or the new one."""
+"""Atomic writes of a vault's files: a reader sees the old content or the new, never a part."""
 
 import ctypes
 import errno
@@ -26,7 +26,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def write(folder: Folder, relative: str, *parts: bytes) -> None:
-    """Through a temporary file beside it, flushed to the disk before it takes the name."""
+    """Write a file through a temporary file in the same folder, flushed to the disk before it is renamed."""
     lay_beside(folder, relative, parts, seen(folder, relative))
     with _named(folder, relative) as (parent, name):
         os.rename(beside_name(name), name, src_dir_fd=parent, dst_dir_fd=parent)
@@ -34,14 +34,14 @@ def write(folder: Folder, relative: str, *parts: bytes) -> None:
 
 
 def remove(folder: Folder, relative: str) -> None:
-    """Remove a file; do nothing where there is none."""
+    """Remove a file; do nothing if there is none."""
     with suppress(NotFound), _named(folder, relative) as (parent, name), suppress(FileNotFoundError):
         os.unlink(name, dir_fd=parent)
         os.fsync(parent)
 
 
 def seen(folder: Folder, relative: str) -> Seen | None:
-    """None where there is no file."""
+    """The file's state; None if there is no file."""
     try:
         with folder.parent(relative) as (parent, name):
             return _seen(parent, name)
@@ -58,8 +58,9 @@ def lay_beside(
     *,
     flush: bool = True,
 ) -> Entry:
-    """The new content, flushed to the disk unless `sync_all` follows, in a temporary file beside, with the rights of
-    the one there was, or of the folder, and of this time where one is given. How it will be found in its place."""
+    """Write the new content to a temporary file in the same folder. It gets the mode of the old file, else of the
+    folder, and `mtime_ns` if that is given and earlier. `flush=False`: the caller calls `sync_all`. Return the entry
+    that the file will have once it is in place."""
     with folder.parent(relative, create=True) as (parent, name):
         beside = beside_name(name)
         try:
@@ -82,8 +83,8 @@ def lay_beside(
 
 
 def take_place(folder: Folder, relative: str, before: Seen | None, *, removed: bool = False) -> bool:
-    """Put the temporary file in place, or remove the file; `sync` makes it last. False, and the file stays, where it is
-    not what was seen before."""
+    """Rename the temporary file to its name, or remove the file; call `sync` to make that durable. If the file is not
+    in the state `before`, leave it unchanged and return False."""
     with _named(folder, relative) as (parent, name):
         if _seen(parent, name) != before:
             with suppress(FileNotFoundError):
@@ -97,7 +98,8 @@ def take_place(folder: Folder, relative: str, before: Seen | None, *, removed: b
 
 
 def move(folder: Folder, source: str, relative: str) -> None:
-    """Move a file to another name; `sync` of both makes it last. Between two file systems it is copied."""
+    """Move a file to another name; call `sync` for both to make it durable. Copy it if they are on different file
+    systems."""
     with folder.parent(source) as (here, name), folder.parent(relative, create=True) as (there, new):
         try:
             os.rename(name, new, src_dir_fd=here, dst_dir_fd=there)
@@ -113,14 +115,14 @@ def move(folder: Folder, source: str, relative: str) -> None:
 
 
 def sync(folder: Folder, relative: str) -> None:
-    """The names in a file's folder, as they are, last from here on."""
+    """Make the current names in the file's folder durable (fsync of the folder)."""
     with suppress(NotFound), _named(folder, relative) as (parent, _):
         os.fsync(parent)
 
 
 def sync_all(folder: Folder, paths: Iterable[str]) -> bool:
-    """Flush the file systems that hold these files to the disk, for less than file by file. False where the system
-    can't, or does not report failures (Linux before 5.8)."""
+    """Flush the file systems of these files to the disk, cheaper than file by file. False if the system can't do that
+    or does not report failures (Linux before 5.8)."""
     if _SYNCFS is None:
         return False
     flushed: set[int] = set()
@@ -134,20 +136,20 @@ def sync_all(folder: Folder, paths: Iterable[str]) -> bool:
 
 
 def clear(folder: Folder, relative: str) -> None:
-    """The temporary file that a killed writer may have left beside this one."""
+    """Remove the temporary file that a killed writer may have left for this file."""
     with suppress(NotFound), folder.parent(relative) as (parent, name), suppress(FileNotFoundError):
         os.unlink(beside_name(name), dir_fd=parent)
 
 
 @lru_cache(maxsize=1024)
 def beside_name(name: str) -> str:
-    """Hidden, so that no reader takes it for a page; short enough for every file system."""
+    """Name of the temporary file: hidden, so that no reader takes it for a page; short enough for every file system."""
     return f".{hashlib.sha256(name.encode()).hexdigest()[:16]}.openbrain"
 
 
 @contextmanager
 def _named(folder: Folder, relative: str) -> Iterator[tuple[int, str]]:
-    """The folder and name of a file; the disk's errors are told."""
+    """The folder and name of a file. On an OSError, remove the temporary file and raise TryLater."""
     with folder.parent(relative) as (parent, name):
         try:
             yield parent, name
@@ -166,7 +168,7 @@ def _write_all(descriptor: int, parts: Iterable[bytes]) -> None:
 
 
 def _aged(descriptor: int, stat: os.stat_result, mtime_ns: int) -> os.stat_result:
-    """The file as it is found with this earlier time. A disk that does not let us has it as written now."""
+    """Set this earlier mtime if the file system allows it; the file's `stat` afterwards."""
     with suppress(OSError):
         os.utime(descriptor, ns=(stat.st_atime_ns, mtime_ns))
     return os.fstat(descriptor)

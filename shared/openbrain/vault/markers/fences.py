@@ -1,4 +1,4 @@
-"""The parts of a page that quote code: what looks like a marker there is none."""
+"""The quoted code in a page: text in it that looks like a marker is not one."""
 
 import re
 from bisect import bisect_right
@@ -9,7 +9,7 @@ _TICKS = re.compile(r"`+")
 
 
 class Lines:
-    """The positions of the lines of a text. Counted from 0."""
+    """Line offsets of a text; lines count from 0."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -22,14 +22,14 @@ class Lines:
         return bisect_right(self.starts, offset) - 1
 
     def end(self, line: int) -> int:
-        """The end of a line, behind its line break."""
+        """The offset after a line's line break."""
         return self.starts[line + 1] if line + 1 < len(self.starts) else len(self.text)
 
 
 class Quoted:
     """The parts of a text inside fences (``` or ~~~) and code spans.
 
-    `unclosed` is the line of a fence that nothing closes: it runs to the end of the text.
+    `unclosed` is the line of an unclosed fence, which runs to the end of the text.
     """
 
     def __init__(self, lines: Lines) -> None:
@@ -41,7 +41,7 @@ class Quoted:
             self._find_fences()
 
     def holds(self, offset: int) -> bool:
-        """Whether what begins at `offset` is quoted."""
+        """True if the text at `offset` is quoted."""
         if self._no_ticks and not self._fenced:
             return False
         line = self._lines.at(offset)
@@ -68,14 +68,14 @@ class Quoted:
         text, opened, fence, in_quote = self._lines.text, None, "", False
         for number, start in enumerate(self._lines.starts):
             if opened is not None and in_quote and not text[start : start + 4].lstrip(" ").startswith(">"):
-                self._fenced.append((opened, number - 1))  # the quotation ends, and its fence with it
+                self._fenced.append((opened, number - 1))  # the end of the block quote also ends its fence
                 opened = None
             match = _FENCE.match(text, start)
             if match is None:
                 continue
             marks, rest = match[1], match[2]
             if opened is None:
-                if marks[0] == "~" or "`" not in rest:  # else a code span
+                if marks[0] == "~" or "`" not in rest:  # otherwise it is a code span
                     opened, fence, in_quote = number, marks, ">" in match[0][: -len(marks + rest)]
             elif marks[0] == fence[0] and len(marks) >= len(fence) and not rest.strip():
                 self._fenced.append((opened, number))

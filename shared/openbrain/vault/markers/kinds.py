@@ -1,4 +1,4 @@
-"""The marks of a vault or a session that are memories, and their types. Signals are not among them: they end."""
+"""Marker types of a vault or session that become memories, with the memory types. Signals do not: they get resolved."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,4 +11,4 @@ MEMORY_TYPES: Final[Mapping[str, MemoryType]] = {
     "milestone": MemoryType.OBSERVATION,
 }
 CONFIDENCE: Final = 0.8
-"""Of what an agent marked."""
+"""Confidence of a memory that an agent marked."""

@@ -1,6 +1,6 @@
 """Markers in a page: `<!-- @type key=value key="a value" -->`, alone or closed by `<!-- @/type -->`.
 
-Whatever can't be taken is reported with its line. Markers inside others are read too; code is not.
+What can't be read is reported with its line. Nested markers are read too; markers in quoted code are not.
 """
 
 import re
@@ -12,13 +12,13 @@ from openbrain.vault import limits
 from openbrain.vault.markers.fences import Lines, Quoted
 from openbrain.vault.values import Marker, Problem
 
-# Of these the content is the point: one that nothing closes is reported.
+# These types need content: one that is never closed is reported.
 CLOSED_TYPES = frozenset({"lesson", "signal", "decision", "milestone", "inject", "todo"})
 
 _OPENING = re.compile(r"<!--\s*@")
 _PAIR = re.compile(r"\s+([A-Za-z0-9_]+)=(?:\"([^\"]*)\"|([\w./:+@-]+))")
 _MARK = re.compile(r"<!--\s*@(?:(/?)([A-Za-z0-9_]+)((?:\s+[A-Za-z0-9_]+=(?:\"[^\"]*\"|[\w./:+@-]+))*)\s*-->)?")
-"""The opening of a mark, and the whole of one that is as most are; any other is read piece by piece."""
+"""Matches a whole mark in the usual form; of any other only its opening, and `_tag` reads the rest piece by piece."""
 _NAME = re.compile(r"(/?)([A-Za-z0-9_]+)(?=\s|-->)")
 _KEY = re.compile(r"\s+([A-Za-z0-9_]+)=")
 _BARE = re.compile(r"([^\s>\"']|(?<!=)')+?(?=\s|-->)")
@@ -28,7 +28,7 @@ _SAFE = re.compile(r"[^\s>\"']+")
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The markers of a text in the order of their opening marks, and what was not taken."""
+    """The markers of a text in the order of their opening marks, and what could not be read."""
 
     markers: tuple[Marker, ...]
     problems: tuple[Problem, ...]
@@ -51,15 +51,15 @@ class _Reading:
     lines: Lines
     problems: list[Problem] = field(default_factory=list)
     found: list[list[Any]] = field(default_factory=list)
-    """The fields of each marker, in their order."""
-    # What is open: its tag and its place in `found` (None: it could not be taken itself).
+    """The fields of each marker, in the order of `Marker`."""
+    # Open marks: the tag and its index in `found` (None: the tag itself could not be read).
     stack: list[tuple[_Tag, int | None]] = field(default_factory=list)
     open_names: dict[str, int] = field(default_factory=dict)
-    depth: int = 0  # how many of them are markers in `found`
-    counted: tuple[int, int] = (0, 0)  # an offset, and its line
+    depth: int = 0  # number of stack entries that are in `found`
+    counted: tuple[int, int] = (0, 0)  # the last offset and its line
 
     def line(self, offset: int) -> int:
-        """Nearly always of what comes behind the one before: counted from there."""
+        """The line of an offset in the file. Offsets nearly always increase, so it counts on from the last one."""
         last, line = self.counted
         if offset < last:
             return self.lines.at(offset) + self.first_line
@@ -108,7 +108,7 @@ def parse(body: str, path: str, first_line: int = 1) -> Parsed:
 
 
 def _plainly_marked(body: str, first_line: int) -> tuple[Marker, ...] | None:
-    """The markers of a body that quotes nothing and in which nothing is to be reported, as most are; None otherwise."""
+    """Fast path for most pages: the markers of a body without quoted code or problems; None for any other body."""
     if "`" in body or "~~~" in body:
         return None
     marked: list[list[Any]] = []
@@ -142,7 +142,7 @@ def _plainly_marked(body: str, first_line: int) -> tuple[Marker, ...] | None:
 
 
 def _tag(reading: _Reading, opening: re.Match[str], at: int) -> _Tag | None:
-    """The mark that begins here, whose name begins at `at`; None, with a report, where not even that can be read."""
+    """The mark at `opening`, whose name begins at `at`. None, and a problem reported, if its name can't be read."""
     text, start = reading.text, opening.start()
     slash, name, attributes = opening.groups()
     if name:
@@ -161,7 +161,7 @@ def _tag(reading: _Reading, opening: re.Match[str], at: int) -> _Tag | None:
         value = _value(text, key.end()) if key else None
         if key is None or value is None or key[1] in attrs:
             reading.report(start, f"@{name}: {_why(key, attrs)}")
-            # What follows may hold another marker: only the name is behind us.
+            # Continue right after the name: the rest may contain another marker.
             return _Tag(name, closes, {}, start, at, broken=True)
         attrs[key[1]], at = value
     if closes and attrs:
@@ -207,7 +207,7 @@ def _close(reading: _Reading, tag: _Tag) -> None:
         return
     if reading.depth >= limits.MARKER_DEPTH:
         reading.report(
-            opened.start, f"@{tag.name} stands inside more than {limits.MARKER_DEPTH} others: its content is not read"
+            opened.start, f"@{tag.name} is nested in more than {limits.MARKER_DEPTH} others: its content is not read"
         )
         return
     content = reading.text[opened.end : tag.start].strip()
@@ -229,14 +229,14 @@ def _leave_open(reading: _Reading) -> None:
 
 
 def render(marker: Marker) -> str:
-    """The marker as text, so that `parse` gives back its type, attributes and content. Invalid where nothing does."""
+    """The marker as text that `parse` turns back into its type, attributes and content. Invalid if there is none."""
     attrs = "".join(f" {key}={_quoted(value)}" for key, value in marker.attrs.items())
     text = f"<!-- @{marker.type}{attrs} -->"
     if marker.block:
         text += f"\n{marker.content}\n<!-- @/{marker.type} -->"
     again = parse(text, "").markers
     if not again or (again[0].identity, again[0].end) != (marker.identity, len(text)):
-        raise Invalid("marker", f"@{marker.type} can't be written so that it is read again: look for quotes and marks")
+        raise Invalid("marker", f"@{marker.type} can't be written so that it parses back: check for quotes and marks")
     return text
 
 
@@ -245,7 +245,7 @@ def _quoted(value: str) -> str:
 
 
 def replaced(text: str, marker: Marker, new: str) -> str:
-    """The text that `marker` was parsed from, with `new` in its place. Conflict where the marker is not there."""
+    """Replace `marker` by `new` in the text that it was parsed from. Conflict if the marker is not there."""
     here = parse(text[marker.start : marker.end], "").markers
     if not here or (here[0].start, here[0].end, here[0].identity) != (0, marker.end - marker.start, marker.identity):
         raise Conflict(f"@{marker.type} is no longer in line {marker.line_start}: read the page again")
@@ -253,7 +253,7 @@ def replaced(text: str, marker: Marker, new: str) -> str:
 
 
 def without_markers(text: str) -> str:
-    """Text as people read it: the marks themselves taken out, what they enclose kept."""
+    """Remove the marks and keep the text that they enclose. Marks in quoted code stay."""
     if "<!--" not in text:
         return text
     quoted = Quoted(Lines(text))
@@ -269,7 +269,7 @@ def without_markers(text: str) -> str:
 
 
 def contained(content: str) -> str:
-    """Foreign text as the content of a marker: it can neither open nor close one, nor hide what follows."""
+    """Make foreign text safe as a marker's content: it can't open or close a marker, or hide later text in a fence."""
     text = _OPENING.sub(lambda match: "&lt;" + match[0][1:], content).strip()
     unclosed = Quoted(Lines(text + "\n")).unclosed
     if unclosed is not None:

@@ -1,4 +1,4 @@
-"""The place and the form of what agents post into a vault: markers, so that it counts like any other."""
+"""Where and how the posts of agents are written into a vault: as markers, which are treated like any other."""
 
 import re
 from collections.abc import Mapping
@@ -40,19 +40,19 @@ class Post:
 
     @property
     def session(self) -> str:
-        """The session that it was said in."""
+        """The session that it was posted from; '' if unknown."""
         session = self.attrs.get("session_id", "") or self.attrs.get("session", "")
         return quotable_line(session, 100).replace('"', "'")
 
     @property
     def severity(self) -> str:
-        """Of a signal; what is none counts as a warning."""
+        """Severity of a signal; an unknown one counts as a warning."""
         severity = self.attrs.get("severity", "").strip().lower()
         return severity if severity in {*SEVERITIES, RESOLVED} else "warning"
 
     @property
     def text(self) -> str:
-        """The content as it stands in the page: without credentials, and so that it ends where its marker does."""
+        """The content for the page: credentials redacted, and unable to end its marker or reach beyond it."""
         return markers.contained(quotable(self.content))
 
     @property
@@ -62,7 +62,7 @@ class Post:
 
 
 def path_of(folder: Folder, post: Post) -> str:
-    """The page that it goes to, which may be there already."""
+    """Path of the page for a post; the page may already exist."""
     day = to_iso(post.at)[:10]
     if post.type == "lesson":
         return f"left/reference/lessons-{day}.md"
@@ -78,19 +78,19 @@ def path_of(folder: Folder, post: Post) -> str:
 
 
 def is_signal_page(path: str) -> bool:
-    """Whether a page was made for one posted signal."""
+    """True if the path is that of a page made for one posted signal."""
     return _SIGNAL_PAGE.fullmatch(path) is not None
 
 
 def change_of(folder: Folder, post: Post, path: str) -> tuple[Change, bool]:
-    """The change that writes it, and whether a page was there before. Nothing (`before` is `after`) where it stands
-    there."""
+    """The change that writes a post, and whether its page existed before. If the page already contains the post, the
+    change has no effect."""
     for name in (path, f"{path.removesuffix('.md')}-{_short(post)}.md"):
         try:
             text = folder.read(name)
         except NotFound:
             text = None
-        except Invalid:  # too large, or no text: a page of its own
+        except Invalid:  # too large, or not text: use another page
             continue
         block = _block(post)
         if text is not None and block in text:
@@ -102,7 +102,7 @@ def change_of(folder: Folder, post: Post, path: str) -> tuple[Change, bool]:
 
 
 def slug(title: str) -> str:
-    """A title as a part of a file's name, at most 40 characters."""
+    """A title as part of a file name, at most 40 characters."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-") or "untitled"
 
 
@@ -145,7 +145,7 @@ def _marker(post: Post) -> Marker:
 
 
 def _stands(text: str, path: str, post: Post) -> bool:
-    """Whether it is read again from there: a page may leave a fence open that hides it."""
+    """True if the post's marker can be parsed from the page: an unclosed fence could hide it."""
     page = read(text, path)
     wanted = _marker(post).identity
     return any(marker.identity == wanted for marker in markers.parse(page.body, path, page.body_line).markers)

@@ -1,7 +1,7 @@
-"""Redaction of text copied from a transcript into a vault: no credential that can be told by its form, nothing that
-acts there as a marker.
+"""Redaction of text copied from a transcript into a vault: credentials recognizable by their form are removed, and
+nothing in it acts as a marker.
 
-This is a net under people who paste keys, not a proof that none is left.
+This is a safety net for pasted keys, no proof that none is left.
 """
 
 import re
@@ -22,7 +22,7 @@ _KEYS = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _LONG = re.compile(r"[A-Za-z0-9_.-]{15}|-----BEGIN")
-"""Is in whatever `_KEYS` finds: the shortest is `xoxb-` and ten characters."""
+"""Matches in all text that `_KEYS` matches; the shortest is `xoxb-` and ten characters."""
 _BEARER = re.compile(r"\b((?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{12,}", re.IGNORECASE)
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,100}:)[^\s@/]{1,200}(?=@)", re.IGNORECASE)
 _NAMED = re.compile(
@@ -34,15 +34,15 @@ _NAMED = re.compile(
 
 
 _NAMES = ("key", "secret", "token", "passw", "passphrase", "credential")
-"""One of which is in whatever `_NAMED` finds."""
+"""Everything that `_NAMED` matches contains one of these."""
 _KEPT_NAME = rf"\g<1>{REDACTED}"
 
 
 def redacted(text: str) -> str:
-    """The text with `[redacted]` for each credential that was found."""
+    """Replace each credential found by `[redacted]`."""
     if _LONG.search(text) is not None:
         text = _KEYS.sub(REDACTED, text)
-    # Nearly every text has none of what these look for, and is told so for a tenth of what they cost.
+    # Nearly every text has no match; these substring tests rule it out for a tenth of the cost of the patterns.
     folded = text.casefold()
     for named, words in ((_BEARER, ("bearer", "basic")), (_IN_URL, ("://",)), (_NAMED, _NAMES)):
         if any(word in folded for word in words):
@@ -51,8 +51,8 @@ def redacted(text: str) -> str:
 
 
 def quotable(text: str) -> str:
-    """Text of somebody else, to stand in a page or before a model: redacted, without what nobody would see, and no
-    comment begins in it, so that it can't be taken for a marker. Markdown shows it as it was."""
+    """Make foreign text safe for a page or a model: redact it, remove invisible characters, and escape `<!--` so that
+    nothing in it is read as a marker. Markdown displays it unchanged."""
     shown = escaped(text, lambda _: "")
     if not shown.isprintable():
         shown = "".join(char for char in shown if char in "\n\t" or char.isprintable())
@@ -60,12 +60,12 @@ def quotable(text: str) -> str:
 
 
 def quotable_line(text: str, longest: int) -> str:
-    """Redact a text, put it on one line and cut it."""
+    """Redact a text, put it on one line and cut it to `longest` characters."""
     return quotable(" ".join(text.split()))[:longest].rstrip()
 
 
 def quotable_title(text: str, longest: int) -> str:
-    """Redact a text to one line, cut between words where that loses less than half."""
+    """Redact a text and put it on one line, cut between words if that loses less than half."""
     line = quotable(" ".join(text.split()))
     space = line.rfind(" ", longest // 2, longest + 1) if len(line) > longest else -1
     return line[: longest if space < 0 else space].rstrip()

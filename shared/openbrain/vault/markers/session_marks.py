@@ -1,6 +1,6 @@
-"""Marks of an agent in its session: lessons, milestones, signals and decisions, each once.
+"""Markers that an agent wrote in its session: lessons, milestones, signals and decisions, without duplicates.
 
-Only blocks in what the assistant itself said count; what a tool returned or a person pasted does not.
+Only blocks in the assistant's own text count; tool results and text from people do not.
 """
 
 import uuid
@@ -22,7 +22,7 @@ from openbrain.vault.values import Problem
 
 CONTENT_CHARS: Final = 4096
 MOST: Final = 5
-"""Markers that one session gives, at most."""
+"""Maximum number of markers from one session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,26 +39,26 @@ class Harvested:
 
     @property
     def project(self) -> str:
-        """The project of the session; '' where nothing names it."""
+        """The project of the session; '' if unknown."""
         return "" if not self.cwd else project_of(self.cwd)[: limits.PROJECT_CHARS]
 
     @property
     def key(self) -> str:
-        """The identity of these words in this session, however often it is read; the original's clients make the
-        same."""
+        """Stable key of this marker in its session, the same each time it is read. The original's clients compute the
+        same key."""
         return uuid.uuid5(uuid.NAMESPACE_URL, f"{self.session_id}-{self.type}-{self.content}").hex
 
 
 @dataclass(frozen=True, slots=True)
 class Harvest:
-    """The markers in the order in which they were said, and what was left."""
+    """The markers in the order of the session, and what was skipped."""
 
     markers: tuple[Harvested, ...]
     problems: tuple[Problem, ...]
 
 
 def harvest(session_id: str, records: Iterable[Record], *, most: int = MOST) -> Harvest:
-    """The markers of a finished session. A problem's line is the line in what was said, its path the session."""
+    """The markers of a finished session. A problem's line is relative to its message; its path is the session id."""
     harvested: dict[str, Harvested] = {}
     problems: list[Problem] = []
     left = 0
@@ -93,12 +93,12 @@ def harvest(session_id: str, records: Iterable[Record], *, most: int = MOST) -> 
             else:
                 harvested[made.key] = made
     if left:
-        problems.append(Problem(session_id, 0, f"{left} more markers were left: a session gives at most {most}"))
+        problems.append(Problem(session_id, 0, f"{left} more markers were skipped: at most {most} per session"))
     return Harvest(tuple(harvested.values()), tuple(problems))
 
 
 def posts(harvested: Harvest, now_us: int) -> tuple[Post, ...]:
-    """The marks as entries of a vault. Those that are memories become such with the next tick."""
+    """The markers as posts for a vault. The next tick turns those of a memory type into memories."""
     return tuple(
         Post(
             type=marker.type,
@@ -116,7 +116,7 @@ def posts(harvested: Harvest, now_us: int) -> tuple[Post, ...]:
 
 
 def submissions(harvested: Harvest, workspace_id: str) -> tuple[MemorySubmitted, ...]:
-    """The marks as memories, for a workspace with or without a vault: with one, its marker is the same memory."""
+    """The markers as memories. In a workspace with a vault, the same marker in the vault is the same memory."""
     return tuple(
         MemorySubmitted(
             workspace_id=workspace_id,

@@ -1,6 +1,6 @@
-"""Transcripts of agents' sessions: JSON lines as Claude Code writes them, a record a line. What is none is skipped.
+"""Transcripts of agents' sessions: JSON lines as Claude Code writes them, one record per line. Other lines are skipped.
 
-Everything in them was written by people, models and tools: it is quoted, counted and cut, never obeyed.
+Their content comes from people, models and tools: it is untrusted, and quoted, counted and cut, never obeyed.
 """
 
 import re
@@ -15,7 +15,7 @@ import orjson
 from openbrain.domain.times import from_iso, to_datetime
 
 LINE_BYTES: Final = 16 * 1024 * 1024
-"""A longer line is no record."""
+"""Longer lines are skipped."""
 _COMPACTED = re.compile(
     r"(?<![\w/])/compact\b|\bresuming from\b.{0,80}?\bconversation\b"
     r"|\bcontinued from a previous conversation\b",
@@ -31,33 +31,33 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One line, as far as it is read. Absent strings are ''."""
+    """The fields of one line that are used. Absent strings are ''."""
 
     kind: str
-    """user, assistant, or another that only moves start and end."""
+    """user, assistant, or another kind, of which only the time counts (start and end of the session)."""
     at: datetime | None = None
-    """In UTC; None where there is no readable time."""
+    """In UTC; None if there is no readable time."""
     cwd: str = ""
     branch: str = ""
     text: str = ""
-    """All text blocks, with line breaks between."""
+    """All text blocks, joined by line breaks."""
     tools: tuple[ToolUse, ...] = ()
 
     @property
     def compacts(self) -> bool:
-        """Whether the person had the conversation shortened here, or goes on with one that was."""
+        """True if the user compacted the conversation here, or continues a compacted one."""
         return self.kind == "user" and _COMPACTED.search(self.text) is not None
 
 
 def lines(path: Path, *, longest: int = LINE_BYTES) -> Iterator[bytes]:
-    """The lines of a file, one in memory at a time; longer ones are passed over. Raises OSError."""
+    """Yield the lines of a file, one in memory at a time; skip longer ones. Raises OSError."""
     with path.open("rb") as file:
-        whole = True
+        at_start = True
         while part := file.readline(longest):
             ends = part.endswith(b"\n") or len(part) < longest
-            if whole and ends:
+            if at_start and ends:
                 yield part
-            whole = ends
+            at_start = ends
 
 
 def records(raw: Iterable[bytes]) -> Iterator[Record]:
@@ -106,7 +106,7 @@ def _text(value: object) -> str:
 
 
 def project_of(cwd: str) -> str:
-    """The last part of a folder's path; unknown where there is none."""
+    """The last part of a folder's path; `unknown` if there is none."""
     return re.split(r"[/\\]", cwd.rstrip("/\\"))[-1] or "unknown"
 
 

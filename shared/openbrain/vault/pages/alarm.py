@@ -1,4 +1,4 @@
-"""The alarm that stands, as the agents' client shows it: the file amygdala-active.md, and the answer of /signal."""
+"""The active alarm as the agents' client shows it: the file amygdala-active.md, and the response of /signal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ _CAUTION: Final = "Caution: go on only with what this does not touch."
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """The gravest that stands; nuclear is told apart from critical."""
+    """The most severe open signals in one text. Nuclear is distinct from critical."""
 
     severity: Severity
     body: str
-    """At most 1536 characters, the same for as long as the same stands."""
+    """At most 1536 characters; unchanged as long as the same signals and halts are open."""
     raised_at: int
-    """Microseconds: when the latest of what is told was raised."""
+    """When the latest of these signals and halts was raised, in microseconds."""
 
 
 def alarm(signals: Sequence[Signal], halts: Sequence[Halt]) -> Alarm | None:
-    """Of what is open in a workspace (`Present`). None where there is neither a halt nor anything above info."""
+    """The alarm for a workspace's open signals and halts (`Present`). None without a halt or a signal above info."""
     loud = [signal for signal in signals if signal.broadcast_severity is not Severity.INFO]
     if not loud and not halts:
         return None
@@ -52,7 +52,7 @@ def _first(worst: Signal | None, halts: Sequence[Halt], severity: Severity) -> s
     if halts:
         lines += [f"- Halted since: {to_iso(min(halt.raised_at for halt in halts))[:19]}Z"]
     line = {Severity.NUCLEAR: _HALTED, Severity.CRITICAL: _CAUTION}.get(severity)
-    # One part: it is shown whole, or cut at its end where it alone is too long.
+    # A single part: shown completely, or cut at its end if it is too long on its own.
     return "\n".join([*lines, *(["", line] if line else []), ""])
 
 
@@ -65,5 +65,6 @@ def _affected(signal: Signal) -> str:
 
 
 def _short(text: str, most: int) -> str:
-    """Cut a text to its first line. What escapes lengthen is cut here, so that it pushes out nothing behind it."""
+    """The first line of a text, at most `most` characters. Cut after escaping, because escapes make it longer and would
+    push out the text after it."""
     return first_line(plain(text), most)

@@ -1,4 +1,4 @@
-"""A page's text as an arc."""
+"""Parses a page's text into an arc."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,21 +15,21 @@ from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Marker, Problem
 
 SEVERITIES = tuple(str(item) for item in Severity)
-"""By rank."""
+"""In the order of their rank."""
 RESOLVED = "resolved"
 NO_SOURCE = "unknown"
 REFERENCES = "frontal-lobe/"
-"""Pages below it may point at arcs."""
+"""Pages in this folder may be references to arcs."""
 DAY_US = 86_400_000_000
 
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
 _POSTED = re.compile(r"^## (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) — [^\n]*\n\n\Z", re.MULTILINE | re.ASCII)
-"""The heading of a posted marker, which stands right behind it."""
+"""The heading of a posted marker, directly before the marker."""
 _HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
 
 
 def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
-    """The arc of the page at `path`. Unreadable parts stand in `problems`; nothing raises."""
+    """The arc of the page at `path`. Unreadable parts are listed in `problems`; never raises."""
     page = document.read(text, path)
     front, marks = page.front, markers.parse(page.body, path, page.body_line)
     problems = [*page.problems, *marks.problems]
@@ -85,7 +85,7 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
 
 
 def is_ranked(path: str, arc_id: str, *, named: bool) -> bool:
-    """Whether the page is an arc: it says so (`named`), or lies among them with a day in its name."""
+    """True if the page is an arc: it says so (`named`), or is in clusters/ with a date in its name."""
     return named or (path.startswith("clusters/") and _DATE.search(arc_id) is not None)
 
 
@@ -138,7 +138,7 @@ def _injects(marks: Sequence[Marker], path: str, problems: list[Problem]) -> lis
 
 
 def _edges(stored: Any, marks: Sequence[Marker]) -> list[tuple[str, str]]:
-    """Of front matter such as [{"sibling": "<id>"}], then of the markers."""
+    """Edges in front matter such as [{"sibling": "<id>"}], then those of the markers."""
     edges = [
         (str(kind), str(target))
         for item in (stored if isinstance(stored, Sequence) and not isinstance(stored, str) else ())
@@ -165,7 +165,7 @@ def _plain(marker: Marker, body: str) -> tuple[Any, ...]:
 
 
 def _count(value: Any) -> int:
-    """A number of a page, as a count that our state can hold; 0 where it is none."""
+    """A number from a page, clamped to 0 to 2**53 for the index file; 0 if it is not a number."""
     try:
         return min(max(int(value), 0), 2**53)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Arcs: what the tick knows of a page, so that an unchanged one costs it a stat."""
+"""Arcs: the parsed data of a page. The tick keeps it, so that an unchanged page costs only a `stat`."""
 
 import hashlib
 from collections.abc import Container
@@ -11,14 +11,14 @@ from openbrain.vault.values import Marker, Problem
 
 
 class Edge(NamedTuple):
-    """From the arc that says it to `target`, an arc's id."""
+    """From the arc that contains it to `target`, an arc's id."""
 
     type: str
     target: str
 
 
 class SignalMark(NamedTuple):
-    """A @signal of a page. Severity is info, warning, critical, nuclear or resolved; `verify` names a probe."""
+    """A @signal marker of a page. Severity: info, warning, critical, nuclear or resolved. `verify` names a probe."""
 
     severity: str
     source: str
@@ -26,18 +26,18 @@ class SignalMark(NamedTuple):
     line: int
     verify: str
     cleared: str
-    """The time of its resolution (ISO); empty where nobody wrote it down."""
+    """When it was resolved (ISO); empty if not recorded."""
     project: str = ""
-    """The arc's own; empty where it is its page's."""
+    """The marker's own project; empty: that of its page."""
 
     @property
     def identity(self) -> str:
-        """A key of source and content, whatever the page and the severity."""
+        """Key from source and content, independent of page and severity."""
         return identity(self.source, self.content)
 
 
 class InjectMark(NamedTuple):
-    """An @inject of a page: `target` is who should read it, '' for all."""
+    """An @inject marker of a page. `target`: who should read it; '' for everyone."""
 
     target: str
     content: str
@@ -46,9 +46,9 @@ class InjectMark(NamedTuple):
 
 
 class Arc(NamedTuple):
-    """A page. `ranked`: it is an arc, which has heat and graduates; other pages count for their markers alone.
+    """A page. `ranked`: it is an arc, with heat and graduation; of other pages only the markers count.
 
-    `alarms` and `detail` are JSON that the properties read: most ticks need little of most arcs.
+    `alarms` and `detail` are JSON, decoded by the properties on demand: most ticks need little of most arcs.
     """
 
     path: str
@@ -60,19 +60,19 @@ class Arc(NamedTuple):
     project: str
     summary: str
     heat: int | None
-    """The value in the file; None where it has none."""
+    """The value in the file; None if there is none."""
     created_us: int
     dated: bool
-    """Whether the page says when it was created; else the day of its last change stands for it."""
+    """Whether the page contains its creation date; otherwise `created_us` is the day of its last change."""
     ranked: bool
     named: bool
-    """Whether its front matter says that it is an arc, wherever it lies."""
+    """Whether its front matter says that it is an arc (`cluster_id`), in any folder."""
     merged: bool
-    """The arc's content stands in another arc."""
+    """Whether the arc's content was merged into another arc."""
     last_activity_us: int
-    """The end of the last session; 0 where the page does not say."""
+    """End of the last session; 0 if the page does not say."""
     writable: bool
-    """Not where its front matter can't be read: that is reported, and the file left as it is."""
+    """False if its front matter can't be read; such a file is reported and not changed."""
     synthesized: bool
     session_count: int
     tools: int
@@ -81,11 +81,11 @@ class Arc(NamedTuple):
     lessons: int
     problem_count: int
     reference: str
-    """The path that this file only points to."""
+    """The path that this file refers to, if it is only a reference; else empty."""
     replayed_from: tuple[str, ...]
     mitigates: tuple[str, ...]
     links: tuple[str, ...]
-    """Targets of its edges."""
+    """Targets of the arc's edges."""
     alarms: str
     detail: str
 
@@ -101,17 +101,17 @@ class Arc(NamedTuple):
 
     @property
     def sessions(self) -> tuple[str, ...]:
-        """Ids of the sessions that it was made of."""
+        """Ids of the sessions that it was made from."""
         return tuple(_part(self.detail, "sessions"))
 
     @property
     def edges(self) -> tuple[Edge, ...]:
-        """Of its front matter, then of its markers."""
+        """Those of its front matter, then those of its markers."""
         return tuple(Edge(*edge) for edge in _part(self.detail, "edges"))
 
     @property
     def markers(self) -> tuple[Marker, ...]:
-        """All of them; offsets count in the page's body. A posted one has the `date` that its heading says."""
+        """All markers, with offsets into the page's body. A posted one has the `date` of its heading."""
         return markers_of(self.detail)
 
     @property
@@ -121,7 +121,7 @@ class Arc(NamedTuple):
 
 
 def markers_of(detail: str, types: Container[str] | None = None) -> tuple[Marker, ...]:
-    """Of an arc's `detail`; of these types alone where some are given."""
+    """The markers in an arc's `detail`; only those of `types` if given."""
     return tuple(Marker(*mark) for mark in _part(detail, "markers") if types is None or mark[0] in types)
 
 
@@ -130,7 +130,7 @@ def _part(detail: str, name: str) -> list[Any]:
     return part
 
 
-# A tick asks several times, and the next one again.
+# A tick decodes the same text several times, and so does the next one.
 @lru_cache(maxsize=65_536)
 def _alarms(text: str) -> tuple[tuple[SignalMark, ...], tuple[InjectMark, ...]]:
     signals, injects = orjson.loads(text)
@@ -139,23 +139,23 @@ def _alarms(text: str) -> tuple[tuple[SignalMark, ...], tuple[InjectMark, ...]]:
 
 @lru_cache(maxsize=65_536)
 def identity(source: str, content: str) -> str:
-    """Of a signal: its source, and 16 hex digits of its content's SHA-256."""
+    """Key of a signal: its source, and the first 16 hex digits of its content's SHA-256."""
     return f"{source}:{hashlib.sha256(content.strip().encode()).hexdigest()[:16]}"
 
 
 def raise_key(page: Arc, mark: SignalMark) -> str:
-    """By which a raise of this mark is known again, whichever process raises it."""
+    """Idempotency key for raising this signal, the same in every process."""
     project = mark.project or page.project
     return f"vault:{page.id}:{mark.identity}:{mark.severity}" + (f":{project}" if project else "")
 
 
 def row(arc: Arc) -> tuple[list[Any], str]:
-    """The arc as JSON can keep it: what every tick needs, and `detail`, which is JSON in one line."""
+    """The arc in a form for the index file: JSON values that every tick needs, and `detail`, JSON in one line."""
     return list(arc[:-1]), arc.detail
 
 
 def of_row(values: list[Any], detail: str) -> Arc:
-    """The arc of such a row. ValueError where it is none."""
+    """The arc from such a row. ValueError if it is not one."""
     if len(values) != len(Arc._fields) - 1:
         raise ValueError("not a row of an arc")
     values[-4:-1] = map(tuple, values[-4:-1])

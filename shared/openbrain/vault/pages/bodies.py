@@ -1,4 +1,4 @@
-"""Texts for the agents' client: bounded, and cut where it hurts least."""
+"""Texts of bounded length for the agents' client."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,11 +8,11 @@ from openbrain.domain.text.displayed import plain
 BODY_CHARS: Final = 1536
 """The client cuts longer bodies."""
 PARTS: Final = 200
-"""More lines than a body has room for."""
+"""More parts than fit into a body."""
 
 
 def clipped(text: str, most: int) -> str:
-    """At most so many characters, cut between words where that loses little."""
+    """At most `most` characters, cut between words if that loses at most half."""
     if len(text) <= most:
         return text
     cut = text[: most - 1]
@@ -21,15 +21,15 @@ def clipped(text: str, most: int) -> str:
 
 
 def first_line(text: str, most: int) -> str:
-    """The first line that says something, clipped."""
+    """The first non-empty line, clipped."""
     lines = text.strip().splitlines()
     return clipped(" ".join(lines[0].split()), most) if lines else ""
 
 
 def fitted(parts: Sequence[str], between: str, what: str, head: str = "", *, more: int = 0) -> str:
-    """The first parts, as many as fit; the last line says how many do not, with the `more` that were not given.
+    """Join as many of the first parts as fit; a last line counts those left out, plus `more` that were not passed.
 
-    '' where there is nothing to say. A model reads it: what nobody would see in a part stands as an escape.
+    '' without parts. A model reads the result, so invisible characters are shown as escapes.
     """
     if not parts:
         return ""

@@ -1,7 +1,7 @@
 """All pages of a vault as arcs, reading only those that changed.
 
-What was read is kept in a file of JSON lines, one a page; the last line of a path counts. It is a cache: without it,
-or where it is damaged, every page is read again, with the same result.
+The result is cached in a file with one line per page; the last line of a path counts. If the file is missing or
+damaged, every page is read again, with the same result.
 """
 
 import hashlib
@@ -22,22 +22,22 @@ from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc, of_row, row
 from openbrain.vault.values import Problem
 
-# Whose page counts where several hold one arc: the first's.
+# If several pages have the same arc id, the page in the first of these folders counts.
 REGIONS = ("bridge", "left", "right", "pineal", "amygdala")
 KEPT_CHARS = 32_000_000
 FOLDERS = (*REGIONS, "clusters", "frontal-lobe", "daily")
 VERSION = "4"
-"""Rises with whatever `parse_arc` reads otherwise: a state of another version is not used."""
+"""Increase it when `parse_arc` changes its result: an index file of another version is ignored."""
 _FIRST_LINE = f"{VERSION}\n".encode()
 
 
 class Known(NamedTuple):
-    """A file as it was read."""
+    """A file as it was last read."""
 
     mtime_ns: int
     size: int
     settled: bool
-    """Whether the same time and size mean the same content."""
+    """Whether the same mtime and size guarantee the same content."""
     sha256: str
     arc: Arc
 
@@ -46,8 +46,8 @@ class Known(NamedTuple):
 class Scan:
     """A vault at one moment.
 
-    `pages` are those that count, by path. `shadowed` are other files of arcs that stand in `pages` too. `references`
-    are the small files that only point at an arc, by path. `dashboards` and `inbox` are paths.
+    `pages`: the pages that count, by path. `shadowed`: further files with the id of an arc in `pages`. `references`:
+    the small files that only refer to an arc, by path. `dashboards` and `inbox` are paths.
     """
 
     pages: Mapping[str, Arc]
@@ -59,21 +59,21 @@ class Scan:
     read: int = 0
     """Files that had to be read."""
     texts: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """Of those that had to be read, as many as fit into `KEPT_CHARS`: most are changed next."""
+    """Texts of pages that were parsed, as many as fit into `KEPT_CHARS`: most of these pages are changed next."""
     digests: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """SHA-256 of these, in hex."""
+    """SHA-256 of these texts, in hex."""
     seen: Mapping[str, Seen] = field(default_factory=dict, compare=False)
-    """States of these files; a file in the same state holds the same."""
+    """States of these files, as far as the same state guarantees the same content."""
 
 
 def state_file(data_dir: Path, workspace_id: str, root: Path) -> Path:
-    """Index file of a vault's pages. Removing it has all pages read again."""
+    """Path of the index file of a vault's pages. If it is removed, all pages are read again."""
     name = hashlib.sha256(f"{workspace_id}\0{root}".encode()).hexdigest()[:16]
     return data_dir / "vaults" / f"{name}.index"
 
 
 class Index:
-    """The known content of a vault's pages, one user at a time. `state`: its file; None keeps it in memory alone."""
+    """The known content of a vault's pages. Not safe for concurrent use. `state`: its file; None: memory only."""
 
     def __init__(self, state: Path | None = None, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
         self._state = state
@@ -135,7 +135,7 @@ class Index:
         )
 
     def written(self, arcs: Iterable[tuple[Arc, Entry, str]]) -> None:
-        """Pages that were just written, as they were laid out, with their SHA-256: the next scan need not read them."""
+        """Record pages just written, with their entries and SHA-256, so that the next scan need not read them."""
         if self._known is None:
             return
         now_ns = self._clock_ns()
@@ -149,7 +149,7 @@ class Index:
     def _read(
         self, folder: Folder, entry: Entry, had: Known | None, problems: list[Problem], texts: "_Texts"
     ) -> Known | None:
-        """None where it is gone, or can't be read."""
+        """Read a page; None if it is gone or can't be read."""
         began = self._clock_ns()
         try:
             data, stat = folder.read_and_stat(entry.path)
@@ -192,7 +192,7 @@ class Index:
         return known
 
     def _save(self, new: Mapping[str, Known]) -> None:
-        """Appends what is new, or writes all anew where too many of its lines are stale. What can't be kept is not."""
+        """Append what is new, or rewrite the file if too many of its lines are stale. Disk errors are ignored."""
         if self._state is None or self._known is None or not new:
             return
         with suppress(OSError):
@@ -211,7 +211,7 @@ class Index:
 
 
 def _lines(known: Mapping[str, Known]) -> Iterator[bytes]:
-    """A line is an array of what every tick needs, a tab, and the arc's detail, which stays text until asked for."""
+    """Each line: a JSON array of what every tick needs, a tab, and the arc's `detail`, which is decoded on demand."""
     for path, had in known.items():
         values, detail = row(had.arc)
         head = orjson.dumps([path, had.mtime_ns, had.size, had.settled, had.sha256, values])
@@ -225,7 +225,7 @@ def _of_line(line: bytes) -> tuple[str, Known]:
 
 
 class _Texts:
-    """The first so many characters."""
+    """Texts of pages, up to `KEPT_CHARS` in total."""
 
     def __init__(self) -> None:
         self.kept: dict[str, str] = {}
@@ -234,7 +234,7 @@ class _Texts:
         self._left = KEPT_CHARS
 
     def keep(self, path: str, text: str, digest: str, stat: os.stat_result | None) -> None:
-        """Keep a page where there is room for it. `found`: of a file that is known by it."""
+        """Keep a page's text if there is room for it. `stat`: given if the same state guarantees the same content."""
         if len(text) <= self._left:
             self.kept[path], self.digests[path] = text, digest
             self._left -= len(text)
@@ -243,13 +243,14 @@ class _Texts:
 
 
 def in_order(path: str) -> tuple[int, list[str]]:
-    """Sorts paths as a scan finds them."""
+    """Sort key that gives paths the order of a scan."""
     parts = path.split("/")
     return FOLDERS.index(parts[0]) if parts[0] in FOLDERS else len(FOLDERS), parts
 
 
 def counting(arcs: Iterable[Arc]) -> tuple[dict[str, Arc], tuple[Arc, ...]]:
-    """Pages by path, and those beside them that do not count: another file of their arc does. Taken in order."""
+    """Pages that count, by path, and those that do not because another file with their arc id counts. `arcs` come in
+    the order of a scan."""
     pages: dict[str, Arc] = {}
     shadowed: list[Arc] = []
     first: dict[str, str] = {}
@@ -261,7 +262,7 @@ def counting(arcs: Iterable[Arc]) -> tuple[dict[str, Arc], tuple[Arc, ...]]:
                 if not arc.merged or pages[other].merged or _folder(path) != _folder(other):
                     shadowed.append(arc)
                     continue
-                # Merged by hand or by another tick, and written again since: what it became counts.
+                # Merged by hand or by another tick, and its plain file written again since: the merged one counts.
                 shadowed.append(pages.pop(other))
                 first[arc.id] = path
         pages[path] = arc

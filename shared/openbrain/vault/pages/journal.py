@@ -1,7 +1,7 @@
-"""Changes of many files as one: all are written, or none, also where the writer is killed between two.
+"""Atomic changes of many files: all are written or none, even if the writer is killed in between.
 
-The journal holds the changes whole and lies in `.openbrain` of the folder until the last is in place. One writer at
-a time: its lease is taken elsewhere. Blocking: call it in a thread.
+The journal contains the complete changes and stays in the vault's `.openbrain` until the last one is in place. Only one
+writer at a time: the caller holds the lease. Blocking: call it in a thread.
 """
 
 import json
@@ -20,23 +20,23 @@ from openbrain.vault.markers import atomic_writes
 
 JOURNAL = ".openbrain/journal"
 TOGETHER, SYNCS_AT_ONCE = 256, 8
-"""Files that are laid out before the first takes its name; so many of them wait for the disk at once."""
+"""Files written to temporary files before the first is renamed; number of files flushed concurrently."""
 MANY = 32
-"""From so many on they are flushed together."""
+"""From this number of files on, the whole file system is flushed instead of single files."""
 _VERSION = 1
 _ANY_SIZE = 1 << 40
-# What says nothing new keeps its time but for this much: the coarsest disk counts so, and whoever looks for changes by
-# time sees it.
+# A file that keeps its mtime gets it increased by this: the resolution of the coarsest file system, so that whoever
+# looks for changes by mtime sees one.
 _STEP_NS = 2_000_000_000
 
 Times = Mapping[str, int]
-"""By path, nanoseconds: of files that are not to be as new as their writing."""
+"""The mtime to set, by path, in nanoseconds, for files that shall not look newly written."""
 Known: TypeAlias = Mapping[str, Seen | None]
-"""By path: files that hold what was planned over for as long as they are seen like this."""
+"""By path: state in which a file still has the content that was planned for; None: no file."""
 
 
 class Move(NamedTuple):
-    """A page that goes elsewhere as it is: renamed, for a third of what a new file and the end of the old one cost."""
+    """A page that moves unchanged. It is renamed, at a third of the cost of writing a new file and removing the old."""
 
     source: str
     path: str
@@ -45,17 +45,17 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The result. `edited` are files that someone else changed meanwhile: they stay as they are."""
+    """The result. `edited`: files that someone else changed meanwhile; they are left unchanged."""
 
     written: int = 0
     removed: int = 0
     edited: tuple[str, ...] = ()
     laid: Mapping[str, Entry] = field(default_factory=dict, compare=False)
-    """By path: what was written, as a scan finds it where nobody changes it again."""
+    """Entries of the written files, by path, as the next scan finds them if nobody changes them."""
 
 
 class Work(NamedTuple):
-    """The content of a journal. The changes of `moves` are not among `changes`."""
+    """The content of a journal. `changes` does not include those of `moves`."""
 
     changes: Sequence[Change]
     moves: Sequence[Move]
@@ -69,10 +69,11 @@ def apply(
     seen: Mapping[str, Seen] = MappingProxyType({}),
     at_step: Callable[[str], None] = lambda _: None,
 ) -> Applied:
-    """Do them all. Conflict, and nothing done, where a file is not what its change says; Invalid for a bad path.
+    """Make all changes. If a file's content is not its change's `before`, raise Conflict and change nothing. Invalid
+    for a bad path.
 
-    `seen`: how files were found when they were planned over; one that is found so again is not read again.
-    `at_step` is told of every step before it is taken. Call `recover` first: an old journal is a Conflict.
+    `seen`: states of files at planning; a file still in that state is not read again. `at_step` is called before every
+    step. Call `recover` first: a journal left by an earlier writer is a Conflict.
     """
     wanted = effective(changes)
     if not wanted:
@@ -96,7 +97,7 @@ def _applied(
 
 
 def recover(folder: Folder, *, at_step: Callable[[str], None] = lambda _: None) -> Applied:
-    """Finish what a killed writer has begun: with a journal all of it, without one there is nothing to do."""
+    """Complete the changes in the journal of a killed writer; do nothing if there is no journal."""
     atomic_writes.clear(folder, JOURNAL)
     try:
         data = Folder(folder.root, max_bytes=_ANY_SIZE).read_bytes(JOURNAL)
@@ -110,7 +111,7 @@ def recover(folder: Folder, *, at_step: Callable[[str], None] = lambda _: None) 
 
 
 def _as_planned(folder: Folder, changes: Iterable[Change], seen: Mapping[str, Seen]) -> Known:
-    """Every file is what its change says; Conflict otherwise."""
+    """Check that every file's content is its change's `before`; Conflict otherwise. The states of these files."""
     known: dict[str, Seen | None] = {}
     for change in changes:
         planned_over = seen.get(change.path)
@@ -141,7 +142,7 @@ def _moves(changes: Iterable[Change]) -> list[Move]:
 
 
 def _times(folder: Folder, changes: Iterable[Change], known: Known) -> Times:
-    """Before the first file is touched: a move takes away the one that is asked for its time."""
+    """The mtimes to keep. Call it before any file is changed: a move removes the file whose mtime is needed."""
     mtimes: dict[str, int] = {}
     for change in changes:
         if change.time_of is not None and change.after is not None:
@@ -169,7 +170,7 @@ def _finish(folder: Folder, work: Work, known: Known, at_step: Callable[[str], N
             some = changes[start : start + TOGETHER]
             for change in some:
                 at_step(change.path)
-            # All are on the disk before the first takes its name, and all names before the journal goes.
+            # All content is on the disk before the first rename, and all renames before the journal is removed.
             for change, prepared in zip(some, _all_prepared(folder, some, times, known, pool), strict=True):
                 at_step(f"{change.path} in place")
                 if not _placed(folder, change, prepared):
@@ -189,7 +190,8 @@ def _finish(folder: Folder, work: Work, known: Known, at_step: Callable[[str], N
 def _all_prepared(
     folder: Folder, changes: Sequence[Change], times: Times, known: Known, pool: ThreadPoolExecutor
 ) -> "Sequence[_Ready | _Now]":
-    """Few are flushed one beside the other; of many the file system is, which may hold what others write."""
+    """Prepare all changes. Few files are flushed one by one, in parallel; for many the whole file system is flushed,
+    which includes what others write there."""
 
     def prepared(change: Change, *, flush: bool = True) -> "_Ready | _Now":
         return _prepared(folder, change, times.get(change.path), known, flush=flush)
@@ -203,28 +205,28 @@ def _all_prepared(
 
 
 def _sync_names(folder: Folder, paths: Sequence[str], pool: ThreadPoolExecutor) -> None:
-    """All of them, before the journal goes."""
+    """Make the names of all files durable before the journal is removed."""
     if len(paths) < MANY or not atomic_writes.sync_all(folder, paths):
         folders = {path.rpartition("/")[0]: path for path in paths}
         list(pool.map(lambda path: atomic_writes.sync(folder, path), folders.values()))
 
 
 class _Ready(NamedTuple):
-    """The file before a change, and the new content beside it; None for no file."""
+    """The state of a file before its change, and the entry of the new content. None: no file."""
 
     before: Seen | None
     laid: Entry | None
 
 
 class _Now(Enum):
-    """The state of a place where a change is to be made."""
+    """Why a change is not made."""
 
     DONE = "done before a kill"
     OTHER = "somebody else's"
 
 
 def _prepared(folder: Folder, change: Change, mtime_ns: int | None, known: Known, *, flush: bool) -> _Ready | _Now:
-    """Lay the change's content beside the file; the state before it."""
+    """Write the change's content to a temporary file; the state before the change."""
     try:
         before = atomic_writes.seen(folder, change.path)
         if change.path not in known or known[change.path] != before:
@@ -243,12 +245,12 @@ def _placed(folder: Folder, change: Change, state: _Ready | _Now) -> bool:
         return state is _Now.DONE
     try:
         return atomic_writes.take_place(folder, change.path, state.before, removed=change.after is None)
-    except NotFound:  # with its folder
+    except NotFound:  # its folder was removed too
         return change.after is None
 
 
 def _moved(folder: Folder, move: Move, known: Known) -> Entry | _Now:
-    """The page in its new place, of the time that it had."""
+    """Move a page; its entry in the new place, with its old mtime."""
     try:
         here, there = (atomic_writes.seen(folder, path) for path in (move.source, move.path))
         if here is None:
@@ -258,7 +260,7 @@ def _moved(folder: Folder, move: Move, known: Known) -> Entry | _Now:
     except Invalid:  # a link or folder has taken its place
         return _Now.OTHER
     atomic_writes.move(folder, move.source, move.path)
-    # Not as it is found there: an edit since then must not be taken for what was read.
+    # Not the `stat` of the new file: an edit made since must not pass for the content that was read.
     return Entry(move.path, here.mtime_ns, here.size)
 
 
@@ -278,10 +280,10 @@ def _unpacked(data: bytes) -> Work:
         rows = read["changes"] if read["version"] == _VERSION else []
         moves = [Move(*map(str, item)) for item in read.get("moves", [])]
         times = {str(path): int(at) for path, at in read.get("times", {}).items()}
-        whole = sum(size or 0 for _, _, size in rows) == len(rest)
+        complete = sum(size or 0 for _, _, size in rows) == len(rest)
     except (ValueError, KeyError, TypeError, AttributeError):
-        rows, moves, times, whole = [], [], {}, False
-    if not (rows or moves) or not whole:
+        rows, moves, times, complete = [], [], {}, False
+    if not (rows or moves) or not complete:
         raise Invalid(JOURNAL, "not a journal of this version: look at it, then remove it")
     changes, at = [], 0
     for path, before, size in rows:

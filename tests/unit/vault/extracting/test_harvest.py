@@ -48,7 +48,7 @@ def test_what_is_too_much_or_too_long_or_broken_is_told() -> None:
     assert [each.content for each in found.markers] == ["number 0", "number 1"]
     assert [problem.reason for problem in found.problems] == [
         "@lesson is longer than 4096 characters",
-        "2 more markers were left: a session gives at most 2",
+        "2 more markers were skipped: at most 2 per session",
     ]
     assert "never closed" in of(said("<!-- @lesson -->\nopen")).problems[0].reason
 

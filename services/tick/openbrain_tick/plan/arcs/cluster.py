@@ -1,7 +1,7 @@
-"""Cluster: sessions in groups, each an arc. What is there is never written anew.
+"""Cluster: groups sessions into arcs. Existing pages are never rewritten.
 
-A session belongs to one arc for good. A group that meets arcs gives its new sessions to the first of them, with the
-counts; everything else on that page, which people and the reasoner have worked on, stays as it is.
+A session belongs to one arc permanently. If sessions of a group already belong to arcs, its new sessions and the counts
+are added to the first of these arcs; the rest of that page, which people and the reasoner edit, stays unchanged.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _SOURCES = "## Source sessions"
 
 
 def groups(sessions: Iterable[Session]) -> Iterator[Group]:
-    """Sessions of one project with at most 120 minutes between; one that was compacted stands alone."""
+    """Groups of sessions of one project, at most 120 minutes apart; a compacted session is a group of its own."""
     together: list[Session] = []
     for session in sorted(sessions, key=lambda item: (item.project, item.start, item.session_id)):
         if together and not _joins(together[-1], session):
@@ -43,8 +43,8 @@ def _joins(before: Session, session: Session) -> bool:
 
 
 def cluster(plan: Plan, sessions: Iterable[Session], earlier: Callable[[str], Session | None] = lambda _: None) -> None:
-    """Arcs for these sessions, in the folder of today. Counts clusters_created and clusters_extended. `earlier` gives
-    an arc's other sessions, which are not among these; None where they are gone."""
+    """Create or extend arcs for these sessions; new ones in today's folder. Counts clusters_created and
+    clusters_extended. `earlier` returns a session of an arc that is not among these; None if it is gone."""
     run = _Run(plan, to_datetime(plan.now_us), {session.session_id: session for session in sessions}, earlier)
     for arc in sorted(plan.pages.values(), key=lambda item: (item.merged, item.path)):
         run.endings.add(arc.id.rpartition("-")[2])
@@ -55,7 +55,7 @@ def cluster(plan: Plan, sessions: Iterable[Session], earlier: Callable[[str], Se
 
 
 def note_activity(plan: Plan, sessions: Iterable[Session]) -> None:
-    """Write the end of each arc's last session into its page: from then on time moves its status."""
+    """Write the end of each arc's last session into its page. From then on `age` updates the arc's status."""
     ends = {session.session_id: session.end for session in sessions}
     for arc in [arc for arc in plan.arcs() if arc.session_count and arc.writable]:
         last = max((ends[item] for item in arc.sessions if item in ends), default=None)
@@ -64,7 +64,7 @@ def note_activity(plan: Plan, sessions: Iterable[Session]) -> None:
 
 
 def age(plan: Plan) -> None:
-    """The status of arcs whose last activity is known, as of now: what nobody goes on with does not stay active."""
+    """Update the status of arcs whose last activity is known: arcs without new sessions do not stay active."""
     now = to_datetime(plan.now_us)
     for arc in plan.arcs():
         if arc.last_activity_us and arc.status in _LIVING and arc.writable:
@@ -75,16 +75,16 @@ def age(plan: Plan) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Groups are placed one after the other."""
+    """Places groups in arcs, one after the other."""
 
     plan: Plan
     now: datetime
     counted: Mapping[str, Session]
     earlier: Callable[[str], Session | None]
     owners: dict[str, str] = field(default_factory=dict)
-    """Session -> path of its arc, as it was before."""
+    """Session id -> path of its arc before this run."""
     endings: set[str] = field(default_factory=set)
-    """Of the ids of all arcs: the hash of a cluster's sessions stands there."""
+    """Last parts of the ids of all arcs; for a cluster that is the hash of its sessions."""
 
     def place(self, group: Group) -> None:
         met = {self.owners[item.session_id]: None for item in group.sessions if item.session_id in self.owners}
@@ -129,20 +129,20 @@ class _Run:
 
 
 def _counted(page: Page, arc: Arc, known: Sequence[Session], new: Sequence[Session]) -> dict[str, float]:
-    """Of all its sessions, where all are at hand; else what is new is added to what the page says. No count falls: a
-    transcript may be gone, what happened is not."""
+    """The arc's counts: of all its sessions if all are available; otherwise the page's counts plus the new sessions.
+    Counts never decrease, because a transcript may be gone."""
     page_counts = read_counts(page.body.splitlines())
     old: dict[str, float] = {} if page_counts is None else page_counts[1]
     old |= {"errors": arc.errors, "joy": arc.joy, "tools": arc.tools, "sessions": len(arc.sessions)}
     everything, added = counts([*known, *new]), counts(new)
-    whole = len(known) == len(arc.sessions)
+    all_known = len(known) == len(arc.sessions)
     return {
-        name: max(old.get(name, 0) + (0 if whole else added[name]), count) for name, count in everything.items()
+        name: max(old.get(name, 0) + (0 if all_known else added[name]), count) for name, count in everything.items()
     } | {"sessions": old["sessions"] + len(new)}
 
 
 def _signals(front: Front, count: Mapping[str, float]) -> dict[str, Any]:
-    """The front matter's counts, where they change."""
+    """The front matter's counts, if they change."""
     value = front.get("signals")
     held = dict(value) if isinstance(value, Mapping) else {}
     signals = held | {name: int(count[name]) for name in ("errors", "joy", "tools")}
@@ -150,7 +150,7 @@ def _signals(front: Front, count: Mapping[str, float]) -> dict[str, Any]:
 
 
 def _with_counts(body: str, count: Mapping[str, float], known: Mapping[str, Session]) -> str:
-    """The lines that count its sessions, as of now; lines that somebody worked on stay."""
+    """Update the lines with the counts; edited lines stay unchanged."""
     end = "\r\n" if "\r\n" in body else "\n"
     lines = body.split(end)
     if (page_counts := read_counts(lines)) is not None:
@@ -162,7 +162,7 @@ def _with_counts(body: str, count: Mapping[str, float], known: Mapping[str, Sess
 
 
 def _linked(front: Front, met: Sequence[Arc]) -> list[Any]:
-    """The arc's edges with those to the other arcs that the group meets; [] where none is lacking."""
+    """The arc's edges plus the missing ones to the group's other arcs; [] if none is missing."""
     held = front.get("edges")
     edges = list(held) if isinstance(held, Sequence) and not isinstance(held, str) else []
     there = {target for edge in edges if isinstance(edge, Mapping) for target in edge.values()}
@@ -171,7 +171,7 @@ def _linked(front: Front, met: Sequence[Arc]) -> list[Any]:
 
 
 def _with_bullets(body: str, new: Sequence[Session]) -> str:
-    """The sessions at the end of their section; where there is none it is made."""
+    """Add the sessions at the end of their section, which is created if it is missing."""
     if not new:
         return body
     end = "\r\n" if "\r\n" in body else "\n"

@@ -1,4 +1,4 @@
-"""Heat of every arc, and what is cold and old goes to the long-term folder of its region."""
+"""Updates the heat of every arc, and moves cold, old arcs to the long-term folder of their region."""
 
 from typing import Final
 
@@ -15,14 +15,14 @@ FOLDERS: Final = {
     "amygdala": "amygdala",
     "pineal": "pineal",
 }
-"""The folders in which the arcs of a region end; those of any other end in `left`."""
+"""Long-term folder per region; `left` for any other region."""
 GRADUATED: Final = "graduated"
 
 
 def warm(plan: Plan) -> None:
-    """Heat as of now, written where it is another; what is cold and old graduates in the same pass.
+    """Write the current heat where it changed; cold, old arcs graduate in the same pass.
 
-    A graduated arc is no longer active, so that its heat falls with its status and not a tick later.
+    A graduated arc is no longer active, which lowers its heat; so both change in this tick.
     """
     arcs = plan.arcs()
     plan.counts["arcs_scanned"] = len(arcs)
@@ -54,7 +54,8 @@ def _heated(plan: Plan, arc: Arc, heat: int) -> Arc:
 
 
 def _graduate(plan: Plan, arc: Arc, heat: int, replayed: int) -> bool:
-    """Not where another page has its place: under another name it would be another arc."""
+    """Move an arc to its long-term folder. False if another page has its name there: renaming would make it another
+    arc."""
     to = f"{FOLDERS.get(arc.region, 'left')}/{arc.path.rsplit('/', 1)[1]}"
     if plan.free(to) != to:
         plan.problem(arc.path, f"can't graduate to {to}, which is another page: rename one of the two")
@@ -68,7 +69,7 @@ def _graduate(plan: Plan, arc: Arc, heat: int, replayed: int) -> bool:
         plan.counts["heat_changes"] += 1
     moved = plan.edit(arc, values, to=to, quiet=True)
     if not moved.ranked:
-        # Outside of clusters/ its name alone no longer makes it an arc.
+        # Outside of clusters/ its name alone does not make it an arc.
         moved = plan.edit(moved, {"cluster_id": arc.id}, quiet=True)
     plan.counts["graduations"] += moved.path == to
     plan.pages[moved.path] = moved if moved.heat == heat else moved._replace(heat=heat)

@@ -12,17 +12,17 @@ HOTTEST = 10
 
 
 def age_days(arc: Arc, now_us: int) -> int:
-    """Whole days since the arc was created; 0 where that is to come."""
+    """Whole days since the arc was created; 0 if that is in the future."""
     return max(0, (now_us - arc.created_us) // DAY_US)
 
 
 def older(arc: Arc, now_us: int, days: int) -> bool:
-    """Whether more than so many days have passed since the arc was created."""
+    """True if more than `days` days have passed since the arc was created."""
     return now_us - arc.created_us > days * DAY_US
 
 
 def replays(arcs: Iterable[Arc], now_us: int, thresholds: Thresholds) -> Counter[str]:
-    """The number of young arcs replayed from an arc, by its id."""
+    """Number of young arcs replayed from each arc, by its id."""
     counts: Counter[str] = Counter()
     for arc in arcs:
         if arc.replayed_from and age_days(arc, now_us) < thresholds.replay_days:
@@ -31,7 +31,8 @@ def replays(arcs: Iterable[Arc], now_us: int, thresholds: Thresholds) -> Counter
 
 
 def heat_of(arc: Arc, replayed: int, now_us: int, thresholds: Thresholds) -> int:
-    """`replayed`: by how many young arcs. What the file says of its heat does not count."""
+    """The arc's current heat. `replayed`: number of young arcs replayed from it. The heat in the file does not
+    count."""
     age_us = now_us - arc.created_us
     heat = replayed
     if age_us <= 72 * _HOUR_US:

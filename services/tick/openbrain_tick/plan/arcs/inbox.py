@@ -1,4 +1,4 @@
-"""The inbox: pages in raw/inbox go to the folder of their first known tag."""
+"""The inbox: moves pages from raw/inbox to the folder of their first known tag."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -27,7 +27,7 @@ _REGIONS: Final = {"left": "left-hemisphere", "right": "right-hemisphere", "brid
 
 
 def drain(plan: Plan) -> None:
-    """Moves every page of the inbox. What can't be read stays there, and is told."""
+    """Move every page of the inbox. A page that can't be read stays there and is reported."""
     for path in plan.scan.inbox:
         text = plan.text(path)
         if text is None:

@@ -1,7 +1,7 @@
-"""An arc for each grave signal of the store, closed when the signal is.
+"""Incidents: an arc for each severe signal in the database, closed when the signal ends.
 
-It holds no @signal: the row in the store is the signal, and a mark here would raise it again. The signal's id ends the
-arc's, so that no page has to be read to know them apart.
+The page has no @signal marker: the database has the signal already, and a marker would raise it again. The arc's id
+ends with the signal's, so that the signal is known without reading the page.
 """
 
 import re
@@ -23,19 +23,19 @@ _ID = re.compile(r"^amygdala-.*-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
 
 
 def signal_of(arc: Arc) -> str:
-    """The id of the signal that an arc is the incident of; '' for another arc."""
+    """The id of an incident's signal; '' if the arc is not an incident."""
     match = _ID.match(arc.id)
     return match[1] if match else ""
 
 
 def unclosed(pages: Iterable[Arc]) -> frozenset[str]:
-    """The signals of incidents that are not closed."""
+    """Ids of the signals of incidents that are not closed."""
     return frozenset(name for arc in pages if arc.status == "active" and (name := signal_of(arc)))
 
 
 def incidents(plan: Plan, open_signals: Sequence[Signal], ended: Mapping[str, Signal | None]) -> None:
-    """`open_signals` are all that burn; `ended` those that `unclosed` names and that burn no more, None where even the
-    row is gone. Counts incidents_opened and incidents_closed."""
+    """Open and close incidents. `open_signals`: all open signals. `ended`: signals from `unclosed` that are no longer
+    open, None if the row is gone. Counts incidents_opened and incidents_closed."""
     known = {name: arc for arc in plan.pages.values() if (name := signal_of(arc))}
     marked = {mark.identity for arc in plan.pages.values() if not arc.merged for mark in arc.signals}
     for signal in open_signals:

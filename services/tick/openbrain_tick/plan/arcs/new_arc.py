@@ -1,6 +1,6 @@
-"""A new arc of a group of sessions: its name, region, heat, and the page. The formulas are the original's.
+"""A new arc from a group of sessions: its name, region, heat, and page. The formulas are the original's.
 
-What people typed stands in it as a quotation: redacted, and no marker begins in it.
+Text that people typed is quoted in it: redacted, and unable to begin a marker.
 """
 
 import hashlib
@@ -34,12 +34,12 @@ _CREATIVE = re.compile(r"\b(?:ideas?|creative|design|vision|strategy|publisher|d
 _TECHNICAL = re.compile(r"\b(?:fix|feat|chore|refactor|ci|infra|deploy|hotfix|bug|test)\b", re.IGNORECASE)
 
 BULLET: Final = re.compile(r"- home-bridge://sessions/(.+) \(\d+ turns, \d+\.\dh, branch=.*\)")
-"""A line of Source sessions as `bullet` writes it; the group is the session's id."""
+"""A line under Source sessions as written by `bullet`; the group is the session's id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Sessions that belong together, in order of their start. Never empty."""
+    """Sessions that belong together, by start time. Never empty."""
 
     sessions: tuple[Session, ...]
 
@@ -49,7 +49,7 @@ class Group:
 
     @property
     def title(self) -> str:
-        """The title, from the first prompt, else the last one, else the folder."""
+        """The title: from the first prompt, or the last one, or else the project and branch."""
         return quotable_title(self._line, TITLE_CHARS)
 
     @property
@@ -66,16 +66,16 @@ class Group:
 
     @property
     def cluster_id(self) -> str:
-        """Day, title and a hash of the sessions: the same sessions have the same."""
+        """Day, title and a hash of the session ids; the same sessions have the same id."""
         ids = "\n".join(sorted({session.session_id for session in self.sessions}))
         digest = hashlib.sha1(ids.encode(), usedforsecurity=False).hexdigest()[:12]
-        # Of as much of the line as the original takes, so that the same sessions have the same id.
+        # The same part of the line as in the original, so that the same sessions get the same id there.
         words = re.sub(r"[^a-z0-9]+", "-", quotable_line(self._line, TITLE_CHARS).lower()).strip("-")
         return f"{self.sessions[0].start.date().isoformat()}-{words[:SLUG_CHARS] or 'untitled'}-{digest}"
 
     @property
     def region(self) -> str:
-        """The region of the brain that it belongs to, by the first rule that holds."""
+        """The region of the brain that it belongs to, by the first rule that applies."""
         count = counts(self.sessions)
         errors, joy = count["errors"], count["joy"]
         if max(session.error_markers for session in self.sessions) >= 10 and errors > 2 * joy:
@@ -89,7 +89,7 @@ class Group:
         return status_of(self.latest, now)
 
     def heat(self, now: datetime) -> int:
-        """0..10, at birth; the keeper computes it anew from then on."""
+        """Heat of the new arc, 0 to 10; later ticks recompute it."""
         quiet, count = now - self.latest, counts(self.sessions)
         recent = 3 if quiet <= 24 * _HOUR else 1 if quiet <= 72 * _HOUR else 0
         tools = min(4, 2 * int(count["tools"] // 1000))
@@ -97,7 +97,7 @@ class Group:
 
 
 def status_of(last_end: datetime, now: datetime) -> str:
-    """active up to 6 hours after the last session's end, stalled after 48, complete between."""
+    """active up to 6 hours after the last session's end, stalled after more than 48 hours, complete in between."""
     quiet = now - last_end
     return "active" if quiet <= 6 * _HOUR else "stalled" if quiet > 48 * _HOUR else "complete"
 
@@ -114,7 +114,7 @@ def _is_junk(line: str) -> bool:
 
 
 def page(group: Group, now: datetime, siblings: Sequence[str] = ()) -> str:
-    """The page of a new arc. Its sections are there to be filled by the reasoner and by people."""
+    """The page of a new arc, with empty sections for the reasoner and people to fill."""
     count = counts(group.sessions)
     signals = ", ".join(f"{name}: {count[name]:.0f}" for name in ("errors", "joy", "tools"))
     front = [
@@ -155,7 +155,7 @@ def page(group: Group, now: datetime, siblings: Sequence[str] = ()) -> str:
 
 
 def counts(sessions: Sequence[Session]) -> dict[str, float]:
-    """All that a page counts of its sessions, by the names that `counted_lines` takes."""
+    """The counts of sessions that a page shows, by the names used in `counted_lines`."""
     return {
         "hours": sum(session.duration_minutes for session in sessions) / 60,
         "sessions": len(sessions),
@@ -177,7 +177,7 @@ def counted_lines(count: Mapping[str, float]) -> list[str]:
 
 
 def read_counts(lines: Sequence[str]) -> tuple[int, dict[str, float]] | None:
-    """Find the start of such lines, and their counts; None where they are missing, or somebody edited them."""
+    """Index of the first of these lines, and their counts; None if they are missing or edited."""
     for at in range(len(lines) - len(_COUNTED) + 1):
         matches = [pattern.fullmatch(lines[at + number]) for number, pattern in enumerate(_COUNTED)]
         if all(matches):

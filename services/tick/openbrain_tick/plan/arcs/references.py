@@ -1,4 +1,4 @@
-"""References: small files in frontal-lobe that point at arcs. The arcs stay where they are."""
+"""References: small files in frontal-lobe that refer to arcs. The arcs stay where they are."""
 
 import json
 import re
@@ -17,7 +17,8 @@ _NOT_IN_LINKS = re.compile(r"[\[\]|\r\n]+")
 
 
 def promote(plan: Plan) -> None:
-    """Hot arcs come to `conscious`, those that were there and cooled to `unconscious`. Both are bounded."""
+    """Put references to hot arcs into `conscious`, and to arcs that were there and cooled into `unconscious`. Both have
+    a maximum size."""
     thresholds = plan.thresholds
     arcs = {arc.id: arc for arc in plan.arcs()}
     were, cooled = _members(plan)
@@ -37,19 +38,19 @@ def promote(plan: Plan) -> None:
 
 
 def hotter(arc: Arc) -> tuple[int, int, str]:
-    """Sorts the hottest first, of equally hot ones the newest."""
+    """Sort key: hottest first, then newest."""
     return (-(arc.heat or 0), -arc.created_us, arc.id)
 
 
 def reference(arc: Arc) -> str:
-    """The file that points at an arc, so that people can follow it too."""
+    """Text of a reference file, with a link that people can follow too."""
     target = arc.path.removesuffix(".md")
     title = clipped(_NOT_IN_LINKS.sub(" ", arc.title).strip(), 120) or arc.id
     return f"---\nreference: {json.dumps(arc.path, ensure_ascii=False)}\n---\n\n[[{target}|{title}]]\n"
 
 
 def hottest(arcs: Iterable[Arc], most: int) -> list[Arc]:
-    """The first so many of them, sorted."""
+    """The `most` hottest arcs, sorted."""
     arcs = list(arcs)
     if len(arcs) > most > 0:
         least = sorted((arc.heat or 0 for arc in arcs), reverse=True)[most - 1]
@@ -58,7 +59,8 @@ def hottest(arcs: Iterable[Arc], most: int) -> list[Arc]:
 
 
 def _members(plan: Plan) -> tuple[set[str], set[str]]:
-    """Ids of the arcs that have a reference in either folder, or a copy that an earlier system made."""
+    """Ids of the arcs with a reference in `conscious` and in `unconscious`, or a copy there made by an earlier
+    system."""
     members: dict[str, set[str]] = {CONSCIOUS: set(), UNCONSCIOUS: set()}
     for paths in (plan.scan.references, (arc.path for arc in plan.shadowed), plan.pages):
         for path in paths:
@@ -83,7 +85,7 @@ def _write(plan: Plan, wanted: Mapping[str, Arc]) -> None:
 
 
 def _is_copy(plan: Plan, copy: Arc) -> bool:
-    """Whether the file says nothing that its arc does not: only heat and status may differ."""
+    """True if the file has the same content as its arc; only heat, status and created may differ."""
     texts = [plan.text(arc.path) for arc in (copy, *(arc for arc in plan.arcs() if arc.id == copy.id))]
     return len({_content(text) for text in texts}) == 1
 

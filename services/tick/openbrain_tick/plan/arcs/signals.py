@@ -1,4 +1,4 @@
-"""Signals of the vault's pages: which of them still stand, each once, and the end of those that were resolved."""
+"""Signals in the vault's pages: finds the open ones without duplicates, resolves marks, and removes resolved ones."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -31,22 +31,22 @@ _COUNTS = (
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A signal that is shown, with the page that says it."""
+    """An open signal, with the page that contains its mark."""
 
     mark: SignalMark
     arc: Arc
 
     @property
     def order(self) -> tuple[int, int, str, str]:
-        """The gravest first, of equally grave ones the newest."""
+        """Sort key: most severe first, then newest."""
         return (-SEVERITIES.index(self.mark.severity), -self.arc.created_us, self.mark.source, self.mark.content)
 
 
 def standing(plan: Plan, probes: Mapping[str, bool]) -> list[Standing]:
-    """Signals that have not ended, each identity once, the gravest first.
+    """Signals that have not ended, each identity once, most severe first.
 
-    `probes` are the results of those that the settings declare, by name: a signal whose `verify` names one that holds
-    has ended. A name that is not declared changes nothing, and is told.
+    `probes`: results of the declared probes, by name. A signal whose `verify` names a successful probe has ended. A
+    name that is not declared has no effect and is reported.
     """
     mitigated = {source for arc in plan.arcs() if arc.mitigates and arc.status in _ENDED for source in arc.mitigates}
     open_signals: dict[str, Standing] = {}
@@ -74,7 +74,7 @@ def standing(plan: Plan, probes: Mapping[str, bool]) -> list[Standing]:
 def _why_hidden(
     plan: Plan, mark: SignalMark, arc: Arc, *, mitigated: set[str], stale: bool, probes: Mapping[str, bool]
 ) -> str:
-    """The count that says it; '' where the signal stands."""
+    """Name of the count for the reason why the signal is hidden; '' if it is open."""
     if mark.severity == RESOLVED:
         return "signals_tombstoned_cleared"
     if mark.source in mitigated:
@@ -95,10 +95,11 @@ def _why_hidden(
 
 
 def bury(plan: Plan) -> None:
-    """Resolved signals leave their pages, once they have been resolved for `tombstone_after_s`.
+    """Remove signals from their pages once they have been resolved for `tombstone_after_s`.
 
-    One that says that it was cleared and not when was cleared by an earlier tick of another system: its time is over.
-    One that holds other marks stays, hidden as it is; so does that of a page made for it, which is marked resolved.
+    A mark that was cleared without a time was cleared by an earlier tick of another system, and is removed at once. A
+    mark that contains other marks stays, hidden. The mark of a page made for one signal stays too; the page gets the
+    status resolved.
     """
     for arc in list(plan.pages.values()):
         if is_signal_page(arc.path):
@@ -111,7 +112,7 @@ def bury(plan: Plan) -> None:
 
 
 def end(plan: Plan, ended: Mapping[str, str]) -> int:
-    """Signals resolved wherever they stand, by exact identity; the value is the reason. How many marks that were."""
+    """Resolve signals in all pages, by exact identity -> reason; the number of marks changed."""
     if not ended:
         return 0
     reasons = {
@@ -122,7 +123,7 @@ def end(plan: Plan, ended: Mapping[str, str]) -> int:
 
 
 def regrade(plan: Plan, severities: Mapping[str, str]) -> int:
-    """Another severity for signals, by exact identity, wherever they stand. How many marks changed."""
+    """Change the severity of signals in all pages, by exact identity; the number of marks changed."""
 
     def regraded(marker: Marker) -> str | None:
         attrs = {**marker.attrs, "severity": severities[_identity(marker)]}
@@ -147,7 +148,7 @@ def _identity(marker: Marker) -> str:
 
 
 def _resolved(marker: Marker, reason: str, now_us: int) -> str:
-    # Other attributes stay, and the first line says that it is over.
+    # Keep the other attributes, and say in the first line that the signal is over.
     first, line_break, rest = marker.content.partition("\n")
     attrs = {**marker.attrs, "severity": RESOLVED, "cleared": to_iso(now_us)}
     return markers.render(replace(marker, attrs=attrs, content=f"{first} {CLEARED} {reason}){line_break}{rest}"))
@@ -165,12 +166,12 @@ def _is_over(plan: Plan, severity: str, content: str, cleared: str) -> bool:
 
 
 def _change(plan: Plan, arc: Arc, new: Callable[[Marker], str | None], *, quiet: bool = False) -> int:
-    """Every signal of a page in place of which `new` gives a text; '' takes its lines away. How many those were."""
+    """Replace each signal of a page for which `new` returns a text; '' removes its lines. The number replaced."""
     count = 0
 
     def changed(body: str) -> str:
         nonlocal count
-        # One that stands inside another changes after it.
+        # Each round changes the outer marks first; nested ones follow in the next round.
         for _ in range(limits.MARKER_DEPTH + 1):
             wanted = _wanted(body, arc.path, new)
             count += len(wanted)
@@ -194,7 +195,7 @@ def _wanted(body: str, path: str, new: Callable[[Marker], str | None]) -> list[t
 
 
 def _without(body: str, marker: Marker) -> str:
-    """The body without the marker, its lines, and one of the two blank lines that would meet."""
+    """Remove the marker with its lines, and one of the two blank lines around it."""
     before, behind = body[: marker.start], body[marker.end :]
     if behind.startswith("\n") and (not before or before.endswith("\n")):
         behind = behind[1:]

@@ -1,4 +1,5 @@
-"""Workflow templates: how a hot arc's session went, step by step, so that it can be done again. Read, never run."""
+"""Workflow templates: the steps of a hot arc's sessions as a table, so that they can be repeated. Only text, never
+run."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,21 +19,21 @@ MOST_STEPS: Final = 30
 PARAMS_CHARS: Final = 120
 _READING = frozenset({"Read", "Grep", "Glob", "LS", "WebFetch", "WebSearch", "NotebookRead", "TodoRead", "ToolSearch"})
 _TELLING = ("command", "file_path", "path", "pattern", "query", "url", "description", "prompt")
-"""Of what a tool was given, what says most about the step."""
+"""The tool inputs that say most about a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call of a tool, as it stands in the table."""
+    """One call of a tool, as shown in the table."""
 
     tool: str
     params: str
 
 
 def templates(plan: Plan, records_of: Callable[[str], Iterable[Record] | None]) -> None:
-    """A table at the end of every hot, active arc that has none and does not say `workflow_template: false`.
+    """Add a table at the end of every hot, active arc that has none and has no key `workflow_template`.
 
-    `records_of` gives a session's transcript, None where it is gone. Counts templates_written.
+    `records_of` returns a session's transcript; None if it is gone. Counts templates_written.
     """
     for arc in plan.arcs():
         if (arc.heat or 0) < LEAST_HEAT or arc.status != "active" or not arc.writable:
@@ -52,7 +53,7 @@ def _wants_one(page: Page) -> bool:
 
 
 def steps(records: Iterable[Record]) -> tuple[Step, ...]:
-    """The calls of a session in order, the first 30; reading the same with the same tool again is no step."""
+    """The first 30 tool calls in order; repeated identical reads are left out."""
     taken: list[Step] = []
     seen: set[Step] = set()
     for record in records:

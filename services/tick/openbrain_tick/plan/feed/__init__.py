@@ -1,1 +1,1 @@
-"""Phases that make what agents read of the pages: feed files, dashboards, health."""
+"""Phases that derive the files for agents from the pages: feed files, dashboards, health."""

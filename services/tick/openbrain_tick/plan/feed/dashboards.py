@@ -1,4 +1,4 @@
-"""A table of its arcs in every folder of a day."""
+"""Dashboards: a table of its arcs in every day's folder."""
 
 from functools import lru_cache
 from typing import Final
@@ -13,7 +13,7 @@ _TITLE_CHARS: Final = 80
 
 
 def dashboards(plan: Plan) -> None:
-    """`_dashboard.md` of each folder in clusters/; where no arc is left, none."""
+    """Write `_dashboard.md` in each folder of clusters/; remove it if no arc is left there."""
     days: dict[str, list[Arc]] = {}
     for arc in plan.arcs():
         folder, _, _ = arc.path.rpartition("/")
@@ -32,7 +32,7 @@ def _dashboard(day: str, arcs: list[Arc]) -> str:
     return "\n".join([*head, *rows, ""])
 
 
-# The same at every tick, for almost every arc.
+# Cached, because almost all rows stay the same from tick to tick.
 @lru_cache(maxsize=65_536)
 def _row(arc_id: str, heat: int, region: str, status: str, title: str) -> str:
     return f"| [[{cell(arc_id)}]] | {heat} | {cell(region)} | {cell(status)} | {clipped(cell(title), _TITLE_CHARS)} |"

@@ -1,5 +1,5 @@
-"""The files that agents read. A body holds no clock, so that it changes only with what it says, and never more
-characters than the agents' client takes."""
+"""The files that agents read. A body contains no current time, so that it changes only with its content, and at most as
+many characters as the agents' client accepts."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from openbrain_tick.plan.plan import Plan
 FOLDER: Final = "brain-feed"
 NO_SIGNALS: Final = "No active signals."
 NO_INJECTS: Final = "No inject blocks."
-"""Bodies that are nothing but these the client does not show."""
+"""The client does not show bodies that consist only of one of these texts."""
 _LEAST_CELL: Final = 16
 _OVER = frozenset({"resolved", "graduated", "merged", "complete"})
 _DAY = re.compile(r"-\d{4}-\d\d-\d\d\Z")
@@ -30,7 +30,7 @@ _DAY = re.compile(r"-\d{4}-\d\d-\d\d\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedFile:
-    """One file of the feed: `ttl` in seconds, the higher `priority` the earlier it is shown."""
+    """One file of the feed. `ttl` in seconds; a higher `priority` is shown earlier."""
 
     name: str
     id: str
@@ -49,7 +49,7 @@ class FeedFile:
 
 
 def put(plan: Plan, file: FeedFile) -> None:
-    """Into the feed. One that says what it said stays as it is, with the id of the day when it began to."""
+    """Write a file of the feed. If only the day in its id differs, the file stays unchanged and keeps the old id."""
     path = f"{FOLDER}/{file.name}"
     if len(file.body) > BODY_CHARS:
         raise ValueError(f"{path}: a body holds at most {BODY_CHARS} characters")
@@ -60,7 +60,7 @@ def put(plan: Plan, file: FeedFile) -> None:
 
 
 def hot_arcs(plan: Plan) -> FeedFile:
-    """The hottest arcs as a table; none that is cold."""
+    """The hottest arcs as a table; arcs without heat are left out."""
     thresholds = plan.thresholds
     hot = hottest((arc for arc in plan.arcs() if arc.heat), thresholds.hot_arcs)
     plan.counts["hot_arcs_written"] = len(hot)
@@ -69,7 +69,7 @@ def hot_arcs(plan: Plan) -> FeedFile:
         heading = "| Arc ID | Heat | Region | Status | What it is |"
     head = ["## Hot Arcs", "", heading, "|---|---|---|---|---|"]
     widths = [*range(thresholds.hot_arc_chars, _LEAST_CELL, -4), _LEAST_CELL]
-    # All rows with shorter titles rather than fewer rows.
+    # Shorten titles before dropping rows.
     for rows in range(len(hot), -1, -1):
         for width in widths:
             body = "\n".join([*head, *(_row(arc, width, summary=thresholds.hot_arc_summaries) for arc in hot[:rows])])
@@ -80,7 +80,7 @@ def hot_arcs(plan: Plan) -> FeedFile:
 
 
 def injects(plan: Plan) -> list[InjectMark]:
-    """Inject blocks that are not too old, of arcs that are not over; each content once, the newest first."""
+    """Inject blocks that are not too old, of arcs that are not over; each content once, newest first."""
     marks: dict[str, tuple[Arc, InjectMark]] = {}
     plan.counts["inject_blocks_collected"] = 0
     for arc in plan.pages.values():
@@ -97,14 +97,14 @@ def injects(plan: Plan) -> list[InjectMark]:
 
 
 def injected(marks: Sequence[InjectMark]) -> FeedFile:
-    """Inject blocks, as many as there is room for."""
+    """The file of inject blocks, as many as fit."""
     blocks = [f"**[{first_line(mark.target, 60) or 'all'}]** {_text(mark.content)}" for mark in marks[:PARTS]]
     body = _safe(fitted(blocks, "\n\n", "inject blocks", more=len(marks[PARTS:]))) or NO_INJECTS
     return FeedFile(name="inject.md", id="inject", title="Brain Inject", priority=9, body=body)
 
 
 def signalled(shown: Sequence[Standing]) -> FeedFile:
-    """Signals that stand, as many as there is room for, the gravest first."""
+    """The file of open signals, as many as fit, most severe first."""
     bullets = [
         f"- **[{item.mark.severity}]** ({first_line(item.mark.source, 60)}) {first_line(_text(item.mark.content), 300)}"
         for item in shown[:PARTS]
@@ -114,7 +114,7 @@ def signalled(shown: Sequence[Standing]) -> FeedFile:
 
 
 def alarmed(plan: Plan, alarm: Alarm | None) -> None:
-    """amygdala-active.md: there while an alarm stands."""
+    """Write amygdala-active.md, or remove it if there is no alarm."""
     name = "amygdala-active.md"
     if alarm is None:
         plan.put(f"{FOLDER}/{name}", None)
@@ -139,12 +139,12 @@ def _row(arc: Arc, width: int, *, summary: bool) -> str:
 
 
 def cell(text: str) -> str:
-    """Text that stays in its cell of a table."""
+    """Text that can't break out of its table cell."""
     return " ".join(text.replace("|", "-").split())
 
 
 def _safe(body: str) -> str:
-    """Without the credentials that somebody wrote into a page."""
+    """Redact credentials that somebody wrote into a page, and clip the body."""
     return clipped(redacted(body), BODY_CHARS)
 
 

@@ -1,4 +1,4 @@
-"""Health of the vault: a score from 1 to 10 that the same vault always gets, and its course over time."""
+"""Health of the vault: a deterministic score from 1 to 10, and its history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +21,10 @@ _FRESH_DAYS: Final = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """Shares are 0 to 1: arcs with a summary or lessons (also those that their sessions posted, and one for each other
-    lesson that stands in no arc), with an edge that leads somewhere, arcs of the last week
-    compared with one arc a day, and signals that name their source and are neither grave nor old."""
+    """Shares from 0 to 1. `coverage`: arcs with a summary, synthesis or lessons (also lessons posted by their sessions;
+    each lesson posted by another session counts as one more). `freshness`: arcs of the last week, relative to one per
+    day. `connectivity`: arcs with an edge to an existing arc. `signal_quality`: signals that name their source and are
+    not both severe and old."""
 
     arcs: int
     signals: int
@@ -35,13 +36,13 @@ class Health:
 
     @property
     def score(self) -> int:
-        """1 to 10, all four shares alike."""
-        whole = self.coverage + self.freshness + self.connectivity + self.signal_quality
-        return max(1, min(10, round(whole / 4 * 10)))
+        """1 to 10; all four shares have the same weight."""
+        total = self.coverage + self.freshness + self.connectivity + self.signal_quality
+        return max(1, min(10, round(total / 4 * 10)))
 
     @property
     def reason(self) -> str:
-        """The shares, the poorest first."""
+        """The shares as text, lowest first."""
         shares = {
             "coverage": self.coverage,
             "freshness": self.freshness,
@@ -52,7 +53,7 @@ class Health:
 
 
 def health(plan: Plan, shown: Sequence[Standing]) -> Health:
-    """Of the vault as it would be, with the signals that stand."""
+    """Health of the planned vault, with its open signals."""
     arcs = plan.arcs()
     ids = {arc.id for arc in arcs}
     week = plan.now_us - _FRESH_DAYS * DAY_US
@@ -73,7 +74,8 @@ def health(plan: Plan, shown: Sequence[Standing]) -> Health:
 
 
 def record(plan: Plan, current: Health, *, score: int | None = None, reason: str = "") -> None:
-    """A row of health.jsonl, the last of its moment; `score` and `reason` are a model's, where it gave any."""
+    """Add a row to health.jsonl; it replaces the last one if that has the same timestamp. `score`, `reason`: those of a
+    model, if it gave any."""
     row = {
         "timestamp": to_iso(plan.now_us)[:19] + "Z",
         "score": current.score if score is None else score,
@@ -109,14 +111,14 @@ def _covered(plan: Plan, arcs: Sequence[Arc]) -> int:
     return covered + sum(session not in owned for session in posted)
 
 
-# The same from tick to tick.
+# Cached, because most arcs stay the same from tick to tick.
 @lru_cache(maxsize=65_536)
 def _sessions(detail: str) -> frozenset[str]:
     return frozenset(orjson.loads(detail).get("sessions", ()) if detail else ())
 
 
 def _is_left(plan: Plan, shown: Standing) -> bool:
-    """Grave, and nobody ended it in time."""
+    """True if the signal is severe and nobody ended it in time."""
     return shown.mark.severity in GRAVE and older(shown.arc, plan.now_us, plan.thresholds.stale_signal_days)
 
 

@@ -1,1 +1,1 @@
-"""The model's part of a tick: asked once, each item of its answer judged, what is accepted planned and verified."""
+"""The model's part of a tick: it is asked once; each item of its answer is judged, and accepted ones are planned."""

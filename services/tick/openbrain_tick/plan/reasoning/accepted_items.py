@@ -1,4 +1,4 @@
-"""Accepted items put into the plan of a tick. Each is made whole or not at all, and sees what those before it made."""
+"""Applies accepted items to the plan of a tick. Each is applied completely or not at all, and sees the earlier ones."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -21,14 +21,14 @@ PLACEHOLDER = "<!-- synthesized: false -->"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The items in the plan, as `edges[3]`, and those that could not be applied after all."""
+    """The applied items, such as `edges[3]`, and those that could not be applied."""
 
     done: tuple[str, ...]
     refused: tuple[Refused, ...]
 
 
 def apply_items(accepted: Answer, plan: Plan) -> Outcome:
-    """One that can't be made, or is made already, costs no other."""
+    """Apply the items. One that can't be applied, or already is, does not affect the others."""
     done: list[str] = []
     refused: list[Refused] = []
     for kind, make in _MAKERS.items():
@@ -53,7 +53,7 @@ def _edge(item: Edge, plan: Plan) -> list[Write]:
 
 
 def _signal(item: SignalChange, plan: Plan) -> list[Write]:
-    """Every mark of this identity, wherever it stands: what several pages tell of is one signal."""
+    """Change every mark of this identity, in all pages: together they are one signal."""
     name = item.signal or ""
     if item.op == "clear":
         changed = end(plan, {name: item.reason or "by the tick"})
@@ -92,7 +92,7 @@ def _body(page: Page, item: Synthesis) -> str:
     return add(body, "Lessons to reproduce", [*map(markers.render, new)], before="Edges") if new else body
 
 
-# Edges before merges, so that they go along.
+# Edges before merges, so that a merge takes them along.
 _MAKERS: Mapping[str, Callable[[Any, Plan], list[Write]]] = {
     "edges": _edge,
     "signals": _signal,

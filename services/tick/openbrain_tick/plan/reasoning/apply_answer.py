@@ -1,4 +1,4 @@
-"""An answer put into a plan: judged item by item, and the feed made anew of what was accepted."""
+"""Applies an answer to a plan: judges it item by item, applies the accepted ones, and updates the feed."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ class AppliedAnswer:
     outcome: Outcome
 
     def result(self) -> dict[str, Any]:
-        """The result for the report; items that were not taken, each with its reason."""
+        """The result for the report: applied items, and refused ones with their reasons."""
         refused = [*self.accepted.refused, *self.outcome.refused]
         return {
             "done": list(self.outcome.done),

@@ -1,4 +1,4 @@
-"""The model asked once about a vault."""
+"""Asks the model once about a vault."""
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.ports.models import Reasoner
@@ -13,7 +13,7 @@ from openbrain_tick.report import Report
 
 
 async def ask(plan: Plan, published: Published, reasoner: Reasoner, prompt_chars: int, report: Report) -> Answer | None:
-    """None where it did not answer; the report says why."""
+    """The model's answer; None if it did not answer, and the report says why."""
     with report.phase("prompt_gen") as phase:
         request = await in_thread(lambda: prompt(plan, published.signals, previous_intent(plan), prompt_chars))
         phase |= {"prompt_length": len(request.question.prompt), "left_out": dict(request.left_out)}

@@ -15,7 +15,8 @@ _INTENT_HEAD: Final = "## What the operator is likely doing\n\n"
 
 
 def put_feed_report(plan: Plan, accepted: Answer, outcome: Outcome, score: int) -> None:
-    """`intent.md` where the model gave one, and `last-tick-diff.md`. `score` is of the vault's health, 1 to 10."""
+    """Write `intent.md` if the model gave an intent, and `last-tick-diff.md`. `score`: health of the vault, up to
+    10."""
     if accepted.intent is not None:
         body = _INTENT_HEAD + clipped(plain(accepted.intent.text), BODY_CHARS - len(_INTENT_HEAD))
         put(
@@ -36,6 +37,6 @@ def put_feed_report(plan: Plan, accepted: Answer, outcome: Outcome, score: int) 
 
 
 def previous_intent(plan: Plan) -> str:
-    """The paragraph of the last intent; '' where there is none."""
+    """The text of the last intent on one line; '' if there is none."""
     body = document.read(plan.text(INTENT) or "", INTENT).body
     return " ".join(line for line in body.splitlines() if line.strip() and not line.startswith("#"))

@@ -1,4 +1,4 @@
-"""One arc absorbed by another: its story, sessions and edges go along, and its file stays as `<id>.merged.md`."""
+"""Merges one arc into another: its text, sessions and edges move along, and its file stays as `<id>.merged.md`."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,7 +17,7 @@ from openbrain_tick.plan.reasoning.sections import add, sections
 
 
 def merge(item: Merge, plan: Plan) -> list[Write]:
-    """`Conflict` where it was done before, or the name of the absorbed file is taken."""
+    """The files to write. `Conflict` if the merge was done before, or the new name of the absorbed file is taken."""
     keep, absorb = arc_of(plan, item.keep), arc_of(plan, item.absorb)
     aside = absorb.path.removesuffix(".md") + ".merged.md"
     if is_there(plan, aside):
@@ -25,7 +25,7 @@ def merge(item: Merge, plan: Plan) -> list[Write]:
     into, absorbed = page_of(plan, keep), page_of(plan, absorb)
     heading = f"Merged from {absorb.id}"
     if any(section.title == heading for section in sections(into.body)):
-        raise Conflict(f"{keep.id} holds what {absorb.id} told")
+        raise Conflict(f"{absorb.id} is already merged into {keep.id}")
     body = _with_edges(into.body, keep, absorb, absorbed)
     body = f"{body.rstrip()}\n\n## {heading}\n\n{_story(absorbed.body, into.body)}\n"
     union = _union(into.front, absorbed.front)
@@ -41,7 +41,7 @@ def merge(item: Merge, plan: Plan) -> list[Write]:
 
 
 def _union(keep: Front, absorb: Front) -> dict[str, Value]:
-    """Sessions of both; their counts added where no session is counted twice, else the larger."""
+    """The sessions of both. Their counts are added if they share no session; otherwise the larger one counts."""
     ours, theirs = keep.strings("source_sessions"), absorb.strings("source_sessions")
     values: dict[str, Value] = {}
     if theirs:
@@ -64,7 +64,7 @@ def _counts(front: Front) -> dict[str, int]:
 
 
 def _with_edges(body: str, keep: Arc, absorb: Arc, absorbed: Page) -> str:
-    """The absorbed arc's edges, to where none leads yet."""
+    """Add the absorbed arc's edges whose targets have no edge yet."""
     there = {marker.attrs.get("target") for marker in markers.parse(body, "").markers if marker.type == "edge"}
     there |= {*keep.links, keep.id, absorb.id}
     written = [
@@ -81,7 +81,7 @@ def _with_edges(body: str, keep: Arc, absorb: Arc, absorbed: Page) -> str:
 
 
 def _story(body: str, known: str) -> str:
-    """The absorbed text without its edges, and without the blocks that the other has."""
+    """The absorbed text without its edges and without blocks that the other arc already has."""
     known_keys = {_key(marker) for marker in markers.parse(known, "").markers if marker.block}
     cut: list[tuple[int, int]] = []
     for marker in markers.parse(body, "").markers:

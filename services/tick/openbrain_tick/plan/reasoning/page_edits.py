@@ -1,4 +1,4 @@
-"""Pages as an item of an answer wants them: thought out whole before any of it stands in the plan."""
+"""Edits of pages for one item of an answer: all are computed before any is put into the plan."""
 
 from dataclasses import dataclass, replace
 
@@ -14,14 +14,14 @@ from openbrain_tick.plan.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A file as it shall be; None: gone."""
+    """The new text of a file; None removes it."""
 
     path: str
     text: str | None
 
 
 def arc_of(plan: Plan, arc_id: str) -> Arc:
-    """`Conflict` where it is gone."""
+    """The unmerged arc with this id. `Conflict` if it is gone."""
     named = next((arc for arc in plan.pages.values() if arc.id == arc_id and not arc.merged), None)
     if named is None:
         raise Conflict(f"the arc {arc_id} is not there any more")
@@ -29,8 +29,8 @@ def arc_of(plan: Plan, arc_id: str) -> Arc:
 
 
 def page_of(plan: Plan, arc: Arc) -> Page:
-    """A page as the plan has it; with the day of its last change where it does not say its age, for that is about to
-    change. `Conflict` where it is gone, `Invalid` where it can't be read."""
+    """A page in its planned state. If it has no creation date, add the day of its last change, because its mtime is
+    about to change. `Conflict` if it is gone, `Invalid` if it can't be read."""
     text = plan.draft.text(arc.path)
     if text is None:
         raise Conflict(f"{arc.path} is not there any more")
@@ -41,19 +41,19 @@ def page_of(plan: Plan, arc: Arc) -> Page:
 
 
 def is_there(plan: Plan, path: str) -> bool:
-    """Whether the plan leaves a file of this name."""
+    """True if there is a file at this path in the plan."""
     return plan.draft.text(path) is not None
 
 
 def put(plan: Plan, writes: list[Write]) -> None:
-    """Into the plan, so that what follows sees it."""
+    """Put the writes into the plan, so that later items see them."""
     for write in writes:
-        had = plan.pages.pop(write.path, None)
+        old = plan.pages.pop(write.path, None)
         if write.text is None:
             plan.draft.remove(write.path)
             continue
         plan.draft.write(write.path, write.text)
-        plan.pages[write.path] = parse_arc(write.path, write.text, had.created_us * 1000 if had else plan.now_us * 1000)
+        plan.pages[write.path] = parse_arc(write.path, write.text, old.created_us * 1000 if old else plan.now_us * 1000)
 
 
 def edge_mark(kind: str, target: str) -> str:

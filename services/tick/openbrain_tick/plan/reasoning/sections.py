@@ -1,4 +1,4 @@
-"""Additions to a page: under a heading, once, and never inside code."""
+"""Adds text to a page under a heading, never inside code."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ _HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, and where its text ends: at the next heading that is not below it. Offsets in the body."""
+    """A heading with the range of its text, which ends at the next heading of the same or a higher level. Offsets in
+    the body."""
 
     title: str
     level: int
@@ -20,11 +21,11 @@ class Section:
     body: int
     end: int
     inner: int
-    """The start of the first heading below it; its end where there is none."""
+    """The start of its first subheading; `end` if there is none."""
 
 
 def sections(body: str) -> list[Section]:
-    """In order. `Invalid` where a code fence is never closed: what is behind it would be added to the code."""
+    """The sections in order. `Invalid` if a code fence is never closed: added text could become part of the code."""
     lines = Lines(body)
     quoted = Quoted(lines)
     if quoted.unclosed is not None:
@@ -41,8 +42,8 @@ def sections(body: str) -> list[Section]:
 
 
 def add(body: str, title: str, text: Sequence[str], *, before: str = "", level: int = 2) -> str:
-    """The lines `text` as the last of the first section with this title, in front of the headings below it. Where
-    there is none it is made: before the section `before`, else at the end."""
+    """Add the lines `text` at the end of the first section with this title, before its subheadings. If there is none,
+    create it before the section `before`, or at the end."""
     line_break = "\r\n" if "\r\n" in body else "\n"
     there = sections(body)
     added = line_break.join(text) + line_break
@@ -59,7 +60,7 @@ def add(body: str, title: str, text: Sequence[str], *, before: str = "", level: 
 def _put(body: str, start: int, end: int, added: str, line_break: str) -> str:
     there = body[start:end].rstrip()
     gap = line_break if body[:start].endswith(("\n", "\r")) else line_break * 2
-    # A list goes on without a gap; text does not.
+    # No blank line within a list; one after other text.
     between = line_break if there and there.rsplit("\n", 1)[-1].lstrip().startswith(("-", "<!--")) else line_break * 2
     head = body[:start] + (there + between if there else gap)
     tail = body[end:]

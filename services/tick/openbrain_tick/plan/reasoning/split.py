@@ -1,4 +1,4 @@
-"""One arc made several: each part a page of its own that knows where it comes from; the arc keeps its story."""
+"""Splits an arc: each part becomes a new page with an edge to the arc; the arc keeps its text."""
 
 import hashlib
 import re
@@ -18,7 +18,8 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def split(item: Split, plan: Plan) -> list[Write]:
-    """A part takes the sessions that it names; those that none names stay. `Conflict` where a part is there already."""
+    """The files to write. A part takes the sessions that it names; the others stay. `Conflict` if a part's file
+    exists."""
     arc = arc_of(plan, item.arc)
     page = page_of(plan, arc)
     ids = {part.title: part_id(arc, part) for part in item.into}
@@ -29,7 +30,7 @@ def split(item: Split, plan: Plan) -> list[Write]:
     moved = {session for part in item.into for session in part.sessions}
     left = [session for session in page.front.strings("source_sessions") if session not in moved]
     if moved - set(page.front.strings("source_sessions")):
-        raise Conflict("sessions of this arc went elsewhere meanwhile")
+        raise Conflict("sessions of this arc were moved elsewhere meanwhile")
     front = page.front.with_values({"source_sessions": left}) if moved else page.front
     body = add(page.body, "Edges", [edge_mark("child", name) for name in ids.values()], before="Source sessions")
     parts = [
@@ -39,7 +40,7 @@ def split(item: Split, plan: Plan) -> list[Write]:
 
 
 def part_id(arc: Arc, part: Part) -> str:
-    """The day of the arc, the part's title, and a hash of its sessions, or of arc and title where it has none."""
+    """The day of the arc, the part's title, and a hash of its sessions (of arc and title if it has none)."""
     day = _DATE.search(arc.id)
     hashed = "\n".join(sorted(part.sessions)) if part.sessions else f"{arc.id}\n{part.title}"
     digest = hashlib.sha1(hashed.encode(), usedforsecurity=False).hexdigest()[:12]

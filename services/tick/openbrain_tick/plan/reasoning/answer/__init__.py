@@ -1,1 +1,1 @@
-"""A model's answer: read item by item, and each item held against what is known."""
+"""A model's answer: parsed item by item, and each item checked against the vault."""

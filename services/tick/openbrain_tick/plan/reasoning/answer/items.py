@@ -1,4 +1,4 @@
-"""A model's answer: its JSON Schema, and its reading item by item, so that one bad item costs no other."""
+"""A model's answer: its JSON Schema, and its parsing item by item, so that a bad item does not affect the others."""
 
 import json
 import re
@@ -17,21 +17,21 @@ from openbrain.domain.text.displayed import escaped
 from openbrain.vault.pages.bodies import clipped
 
 EDGE_TYPES = ("parent", "child", "sibling", "unblocks", "supersedes", "related")
-"""In order of priority, where one pair is given several."""
+"""By priority, for a pair of arcs with several edges."""
 ITEMS = 200
-"""Of one kind, taken from one answer."""
+"""Maximum number of items of one kind per answer."""
 BRACES = 50
-_CUT = "ends too early: what was whole before is taken; OPENBRAIN_REASONER__ANSWER_TOKENS limits it"
+_CUT = "ends too early: its complete items are used; OPENBRAIN_REASONER__ANSWER_TOKENS limits its length"
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _CLOSES = {"{": "}", "[": "]"}
 _OUTSIDE = (["{"], ["{", "["])
-"""Brackets that are open outside of items."""
+"""Open brackets outside of items: in the object itself, or in one of its lists."""
 
 
 def _one_line(text: str) -> str:
-    """On one line, and nothing that a vault's reader would take for a marker, a heading or a second line, or would not
-    see."""
+    """Put a text on one line, without invisible characters or leading marks that a vault's parser would read as a
+    heading. ValueError for comment marks."""
     if "<!--" in text or "-->" in text:
         raise ValueError("must hold no comment marks")
     spaced = "".join(" " if unicodedata.category(item) == "Cc" else item for item in text)
@@ -133,7 +133,7 @@ class Synthesis(Item):
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An item that is not taken, as `edges[3]`, and why."""
+    """A refused item, such as `edges[3]`, and why."""
 
     item: str
     reason: str
@@ -144,7 +144,7 @@ Placed = TypeVar("Placed", bound=Item)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The readable items. Each item stands under its place in the model's answer, as `edges[3]`."""
+    """The readable items, each by its place in the model's answer, such as `edges[3]`."""
 
     edges: Mapping[str, Edge]
     merges: Mapping[str, Merge]
@@ -169,14 +169,14 @@ SINGLE: Mapping[str, type[Item]] = {"intent": Intent, "health": Health}
 
 
 def from_json(text: str) -> Answer | None:
-    """None where the text is no JSON object at all. Of one that was cut, what was whole before; prose around it is
-    passed over."""
+    """Parse an answer; None if there is no JSON object. Text around the object is ignored; of a truncated object the
+    complete items are used."""
     fenced = _FENCED.match(text)
-    whole = _object(fenced.group(1) if fenced else text.strip())
-    if whole is None:
-        whole = next((item for item in _objects_in(text) if not _ALL.isdisjoint(item)), None)
-    if whole is not None:
-        return from_items(whole)
+    found = _object(fenced.group(1) if fenced else text.strip())
+    if found is None:
+        found = next((item for item in _objects_in(text) if not _ALL.isdisjoint(item)), None)
+    if found is not None:
+        return from_items(found)
     cut = _object(_closed(text))
     return None if cut is None else from_items(cut, (Refused("answer", _CUT),))
 
@@ -190,7 +190,7 @@ def _object(text: str) -> dict[str, object] | None:
 
 
 def _objects_in(text: str) -> Iterator[dict[str, object]]:
-    """Find whole objects in other text, in the order in which they begin; of the first BRACES places where one may."""
+    """Find complete objects in a text, in order. Only the first BRACES opening braces are tried."""
     decoder = json.JSONDecoder()
     for begin in islice(re.finditer("[{]", text), BRACES):
         with suppress(ValueError, RecursionError):
@@ -200,8 +200,8 @@ def _objects_in(text: str) -> Iterator[dict[str, object]]:
 
 
 def _closed(text: str) -> str:
-    """The object that begins in the text, closed behind its last whole list or object, or the last whole item of a list
-    of its own; '' where there is none. Of an item that was cut nothing is kept."""
+    """The truncated object in the text, closed after its last complete member or list item; '' if there is none. A
+    truncated item is dropped."""
     begin = text.find("{")
     if begin < 0:
         return ""
@@ -222,7 +222,7 @@ def _closed(text: str) -> str:
 
 
 def from_items(given: Mapping[str, object], refused: tuple[Refused, ...] = ()) -> Answer:
-    """Every item that is as it should be; the others are refused, each with its reason."""
+    """Parse the items. Invalid ones are refused, each with its reason."""
     problems = [
         *refused,
         *(Refused(clipped(name, 120), "is no part of an answer") for name in given if name not in _ALL),
@@ -264,7 +264,8 @@ _ALL = {*LISTS, *SINGLE}
 
 
 def schema() -> dict[str, Any]:
-    """Strict: everything is required and nothing else allowed, as servers that enforce a schema want it."""
+    """The JSON Schema of an answer. Strict, as servers that enforce a schema require: all members required, no
+    others."""
     fields: dict[str, Any] = {
         **{name: (list[model], ...) for name, model in LISTS.items()},  # type: ignore[valid-type]
         **{name: (model | None, ...) for name, model in SINGLE.items()},

@@ -1,4 +1,4 @@
-"""Each item of an answer against what is known: taken, or refused with a reason."""
+"""Checks each item of an answer against the vault: it is accepted, or refused with a reason."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
@@ -23,28 +23,28 @@ from openbrain_tick.plan.reasoning.answer.items import (
 from openbrain_tick.plan.reasoning.answer.known import Known, KnownSignal
 
 MERGES, SPLITS = 20, 5
-"""The most changes that one answer may cause: so many a person can still review."""
+"""Maximum number of these changes per answer, so that a person can still review them."""
 SUMMARY_CHARS = 400
 _SEVERITIES = SEVERITIES[:-1]
-"""Severities that a model may give, rising. The highest of all halts the fleet: that is for people."""
+"""Severities that a model may set, ascending. The highest one halts the fleet and is reserved for people."""
 
 Taken = TypeVar("Taken", bound=Item)
 
 
 @dataclass(slots=True)
 class _Bench:
-    """One judging: the items refused so far, and what those that are taken are about."""
+    """State of judging one answer: the refused items, and what the accepted ones are about."""
 
     known: Known
     refused: list[Refused] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
     absorbed: set[str] = field(default_factory=set)
-    """Arcs of merges."""
+    """`kept` and `absorbed`: arcs of accepted merges."""
     done: defaultdict[str, set[object]] = field(default_factory=lambda: defaultdict(set))
-    """By kind."""
+    """Keys of the accepted items, by kind."""
 
     def each(self, items: Mapping[str, Taken], judge: Callable[[Taken], Taken | str]) -> dict[str, Taken]:
-        """Items as `judge` returns them; a text from it is the reason of a refusal."""
+        """The accepted items, as returned by `judge`; if it returns a text, the item is refused for that reason."""
         taken: dict[str, Taken] = {}
         for place, item in items.items():
             verdict = judge(item)
@@ -55,12 +55,13 @@ class _Bench:
         return taken
 
     def missing(self, *arcs: str) -> str:
-        """The reason for a refusal, where one of these is missing."""
+        """Why an item is refused if one of these arcs does not exist; otherwise ''."""
         unknown = next((arc for arc in arcs if arc not in self.known.arcs), None)
         return "" if unknown is None else f"no arc has the id {_shown(unknown)}"
 
     def unusable(self, *arcs: str, besides: Collection[str] = ()) -> str:
-        """The reason for a refusal, where one of these is missing or merged into another, or is among `besides`."""
+        """Why an item is refused if one of these arcs does not exist, is absorbed by a merge of this answer, or is
+        among `besides`; otherwise ''."""
         merged = {*self.absorbed, *besides}.intersection(arcs)
         return self.missing(*arcs) or ("a merge of this answer has this arc" if merged else "")
 
@@ -146,7 +147,7 @@ class _Bench:
         return item.model_copy(update={"timeline": timeline, "lessons": lessons})
 
     def intent(self, intent: Intent | None) -> Intent | None:
-        """With the evidence that there is; what there is not is told."""
+        """Keep the evidence that exists; report the rest as refused."""
         if intent is None:
             return None
         known = self.known.arcs
@@ -159,9 +160,9 @@ class _Bench:
 
 
 def judge(answer: Answer, known: Known) -> Answer:
-    """The items to be written; the rest stands in `refused`. Nothing taken contradicts another item taken."""
+    """The accepted items; the rest is in `refused`. No accepted item contradicts another."""
     bench = _Bench(known, list(answer.refused))
-    # In this order: what a merge takes is not split, joined or told about.
+    # Merges come first: an absorbed arc must not be split, connected, summarised or synthesised.
     return Answer(
         merges=bench.each(answer.merges, bench.merge),
         splits=bench.each(answer.splits, bench.split),
@@ -176,7 +177,7 @@ def judge(answer: Answer, known: Known) -> Answer:
 
 
 def _by_priority(edges: Mapping[str, Edge]) -> dict[str, Edge]:
-    """Of one pair the type that counts most first; else as they came."""
+    """Edges by priority of their type, then in the order of the answer: the first edge of a pair is accepted."""
     rank = {kind: number for number, kind in enumerate(EDGE_TYPES)}
     first = {place: number for number, place in enumerate(edges)}
     order = sorted(edges, key=lambda place: (rank.get(edges[place].type, len(rank)), first[place]))
@@ -184,7 +185,7 @@ def _by_priority(edges: Mapping[str, Edge]) -> dict[str, Edge]:
 
 
 def _identity(item: SignalChange, known: Known) -> str:
-    """Exactly one signal, or why not."""
+    """The identity of the one signal that the item names, or why there is none."""
     if item.signal is not None:
         known_signal = known.signals.get(item.signal)
         if known_signal is None:

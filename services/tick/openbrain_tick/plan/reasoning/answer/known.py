@@ -1,4 +1,4 @@
-"""The reference for a model's answer: the vault as it was when the model was asked."""
+"""The arcs and signals of a vault, against which a model's answer is checked."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class KnownArc:
 
     sessions: tuple[str, ...] = ()
     targets: frozenset[str] = frozenset()
-    """Ids that an edge of it leads to."""
+    """Ids of the targets of its edges."""
     summarised: bool = False
     synthesised: bool = False
 
@@ -28,22 +28,22 @@ class KnownSignal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Arcs by id; signals by identity (of source and content)."""
+    """Arcs by id; signals by identity (from source and content)."""
 
     arcs: Mapping[str, KnownArc]
     signals: Mapping[str, KnownSignal]
 
 
 def known_of(arcs: Iterable[Arc]) -> Known:
-    """Of a vault's pages: signals of all of them, the rest of the arcs."""
-    living = [arc for arc in arcs if not arc.merged]
+    """The signals of all pages of a vault, and its arcs."""
+    unmerged = [arc for arc in arcs if not arc.merged]
     signals: dict[str, KnownSignal] = {}
-    for arc in living:
+    for arc in unmerged:
         for mark in arc.signals:
             if mark.severity == RESOLVED:
                 continue
             name = mark.identity
-            # Of one signal in several pages the worst counts.
+            # If a signal is in several pages, its highest severity counts.
             if name not in signals or SEVERITIES.index(mark.severity) > SEVERITIES.index(signals[name].severity):
                 signals[name] = KnownSignal(source=mark.source, severity=mark.severity)
     known = {
@@ -53,7 +53,7 @@ def known_of(arcs: Iterable[Arc]) -> Known:
             summarised=bool(arc.summary),
             synthesised=arc.synthesized,
         )
-        for arc in living
+        for arc in unmerged
         if arc.ranked
     }
     return Known(arcs=known, signals=signals)

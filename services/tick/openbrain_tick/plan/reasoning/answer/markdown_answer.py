@@ -1,4 +1,4 @@
-"""The older form of an answer: sections `### 1.` to `### 6.`, an item a line. Each line that can't be read is told."""
+"""The older form of an answer: sections `### 1.` to `### 6.`, one item per line. Unreadable lines are reported."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ Items = tuple[str, dict[str, Any]]
 
 
 def from_markdown(text: str) -> Answer | None:
-    """None where the text has none of the sections."""
+    """Parse an answer; None if the text has none of the sections."""
     sections: dict[str, list[object]] = {}
     refused: list[Refused] = []
     prose: list[str] = []
@@ -85,7 +85,7 @@ def _signal(line: str) -> Items | None:
     for op, form in (("escalate", _ESCALATE), ("clear", _CLEAR)):
         if match := form.match(line):
             fields = _fields(match)
-            # `source`, or `source#hash` where several signals have the source.
+            # `source`, or `source#hash` if several signals have the same source.
             source, _, digest = fields["source"].partition("#")
             signal = f"{source}:{digest}" if digest else None
             return "signals", {**fields, "op": op, "source": source, "signal": signal}
