@@ -295,6 +295,6 @@ class StreamedBroadcast:
 class BroadcastStream(Protocol):
     """The stream of broadcasts. Every reader has its own position; reading consumes nothing."""
 
-    async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
+    async def read(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
         """Return broadcasts behind number `after`, in order; empty if none arrived within `wait_s` seconds. Raise
         `TryLater` if the stream server does not respond."""

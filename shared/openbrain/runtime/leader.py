@@ -82,7 +82,7 @@ class Leader:
         self._stopping = False
         """Needed because Python 3.11 can lose a cancellation that coincides with the end of an inner wait."""
         self._leads_until = 0.0
-        self._heard: dict[str, float] = {}
+        self._last_seen: dict[str, float] = {}
         self._truth_down = ""
         self._failing: dict[str, str] = {}
         """Duties whose last round failed, with the error message."""
@@ -118,7 +118,7 @@ class Leader:
             return [f"{self.group} ended"]
         oldest = self._clock() - STUCK_AFTER_S
         pauses = {duty.name: duty.pause_s for duty in self._duties}
-        return [name for name, heard in self._heard.items() if heard + pauses.get(name, 0.0) < oldest]
+        return [name for name, seen in self._last_seen.items() if seen + pauses.get(name, 0.0) < oldest]
 
     async def unready(self) -> dict[str, str]:
         """Unavailable dependencies by name, with the reason. A replica that waits for the lease is ready."""
@@ -131,7 +131,7 @@ class Leader:
 
     async def _run(self) -> None:
         while not self._stopping:
-            self._heard = {"lease": self._clock()}
+            self._last_seen = {"lease": self._clock()}
             if await self._acquire():
                 await self._lead()
             await asyncio.sleep(self._lease_s / 3)
@@ -160,7 +160,7 @@ class Leader:
         try:
             while self.leading and not self._stopping:
                 await asyncio.sleep(self._lease_s / 3)
-                self._heard["lease"] = self._clock()
+                self._last_seen["lease"] = self._clock()
                 await self._acquire()
         finally:
             over.set()  # cancellations of the tasks can be lost too
@@ -172,7 +172,7 @@ class Leader:
     async def _repeat(self, duty: PeriodicJob, over: asyncio.Event) -> None:
         backoff, link = Backoff(0.1, LONGEST_PAUSE_S), Link(f"{self.group} {duty.name}")
         while not over.is_set():
-            self._heard[duty.name] = self._clock()
+            self._last_seen[duty.name] = self._clock()
             if not self.leading:
                 await asyncio.sleep(0.05)
                 continue

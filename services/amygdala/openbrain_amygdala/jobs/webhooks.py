@@ -35,7 +35,7 @@ class Posting:
         attempts = webhook.attempts
         for row in await self.store.broadcasts.broadcasts_after(webhook.workspace_id, webhook.cursor, AT_ONCE):
             if concerns(webhook, row):
-                body = row.body if webhook.hears(row.org) else veiled(row.body)
+                body = row.body if webhook.covers(row.org) else veiled(row.body)
                 try:
                     await self.poster.post(webhook, row.seq, body)
                 except OpenBrainError as error:
@@ -101,4 +101,4 @@ def concerns(webhook: Webhook, row: BroadcastRow) -> bool:
     """True if this broadcast is posted to the webhook: its signal was raised with at least the minimum severity, and it
     is for everyone or for an org that the webhook may hear of."""
     raised = Severity(orjson.loads(row.body)["data"]["raised_severity"])
-    return raised.rank >= webhook.min_severity.rank and (row.everyone or webhook.hears(row.org))
+    return raised.rank >= webhook.min_severity.rank and (row.everyone or webhook.covers(row.org))

@@ -30,7 +30,7 @@ class Listener:
         self.ended = False
         self._news = asyncio.Event()
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Wake the listener: there is something new."""
         self._news.set()
 
@@ -124,7 +124,7 @@ class Channel:
     async def _hear(self) -> None:
         while True:
             try:
-                await self._take(await self._stream.hear(self.workspace_id, self._place, self._look_s))
+                await self._take(await self._stream.read(self.workspace_id, self._place, self._look_s))
             except OpenBrainError:
                 await asyncio.sleep(_PAUSE_S)
 
@@ -176,7 +176,7 @@ class Channel:
     def _tell(self) -> None:
         self._news_at = time.monotonic()
         for listener in self.listeners:
-            listener.tell()
+            listener.notify()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         """End all listeners after a task ended: nobody listened, or a bug. Clients reconnect to a new channel."""

@@ -53,7 +53,7 @@ class Inboxes:
             for box, seq in last.items():
                 if seq != known.get(box):
                     for listener in self._listeners.get(box, ()):
-                        listener.tell()
+                        listener.notify()
             known = dict(last)
             await asyncio.sleep(self._look_s)
 

@@ -92,11 +92,11 @@ class Clock:
 
     def _beat(self) -> None:
         self._due = True
-        self._listener.tell()
+        self._listener.notify()
 
     def _end(self) -> None:
         self.over = True
-        self._listener.tell()
+        self._listener.notify()
 
 
 def written(viewer: Viewer, cursor: int, news: Sequence[EncodedBroadcast]) -> bytes:

@@ -32,8 +32,8 @@ async def write_stream(
     headers = [(b"content-type", response.media_type.encode()), *header_fields(response, extra_headers)]
     parts = response.stream
     disconnected = asyncio.ensure_future(_disconnected(receive))
-    if (tell := response.on_disconnect) is not None:
-        disconnected.add_done_callback(lambda _: tell())
+    if (notify := response.on_disconnect) is not None:
+        disconnected.add_done_callback(lambda _: notify())
     try:
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         if parts is not None and not head:

@@ -36,7 +36,7 @@ class Webhook:
     error: str = ""
     """The error of the last attempt; '' if it succeeded."""
 
-    def hears(self, org: str) -> bool:
+    def covers(self, org: str) -> bool:
         return Viewer(self.workspace_id, "", self.orgs, self.without_org).sees_org(org)
 
 

@@ -127,10 +127,10 @@ def _api(prefix: str) -> User:
     counts = f"+evalsha +eval +hmget +hset +pexpire +time ~{prefix}{RATES}*"
     looks = "+xrange +xrevrange +evalsha +eval +xgroup|create +xgroup|destroy"
     watched = f"{_WATCHES} {looks} {_keys([f'{prefix}{spec.name}*' for spec in STREAMS])}"
-    hears = f"+xread %R~{prefix}{BROADCAST.name}.*"
+    broadcasts = f"+xread %R~{prefix}{BROADCAST.name}.*"
     own = "+publish +subscribe +unsubscribe +info +time"
     about = "wakes services, counts requests, inspects streams, creates groups of external readers, reads broadcasts"
-    return User("api", _rules(prefix, own, counts, watched, hears), about)
+    return User("api", _rules(prefix, own, counts, watched, broadcasts), about)
 
 
 def _scaler(prefix: str) -> User:

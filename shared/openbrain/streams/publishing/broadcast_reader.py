@@ -26,7 +26,7 @@ class RedisBroadcastStream(Connecting):
         self._failing: dict[str, Link] = {}
         """Links of the workspaces whose last read got no answer."""
 
-    async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
+    async def read(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
         stream = self._settings.prefix + stream_of(workspace_id)
         wait_ms = max(
             1, round(min(wait_s, self._settings.tuning.poll_s) * 1000)
@@ -52,7 +52,7 @@ class RedisBroadcastStream(Connecting):
             yield
         except AWAY as error:
             if absence(error) is not None:
-                self._failing.setdefault(workspace_id, Link("hear broadcasts")).failed(error)
+                self._failing.setdefault(workspace_id, Link("read broadcasts")).failed(error)
             raise
         if (link := self._failing.pop(workspace_id, None)) is not None:
             link.answered()

@@ -238,11 +238,11 @@ async def test_hearing_reads_what_stands_behind_a_number(world: World) -> None:
     hearing = RedisBroadcastStream(world.settings)
     await world.say("a", "b", "c")
     try:
-        found = await hearing.hear("w1", 1, 5)
+        found = await hearing.read("w1", 1, 5)
         assert [each.seq for each in found] == [2, 3]
         assert isinstance(found[0], StreamedBroadcast)
-        assert await hearing.hear("w1", 3, 0.01) == []
-        assert await hearing.hear("another", 0, 0.01) == []
+        assert await hearing.read("w1", 3, 0.01) == []
+        assert await hearing.read("another", 0, 0.01) == []
     finally:
         await hearing.close()
 
@@ -250,5 +250,5 @@ async def test_hearing_reads_what_stands_behind_a_number(world: World) -> None:
 async def test_hearing_says_that_the_server_is_away() -> None:
     hearing = RedisBroadcastStream(Streams(url=NOWHERE))
     with pytest.raises(TryLater):
-        await hearing.hear("w1", 0, 0.1)
+        await hearing.read("w1", 0, 0.1)
     await hearing.close()

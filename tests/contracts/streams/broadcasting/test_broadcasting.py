@@ -139,7 +139,7 @@ async def test_a_forged_number_lifts_none(scene: Scene, forged: int) -> None:
     for numbers in ((3,), ()):
         known = await scene.store.broadcasts.last_seq("w1")
         await scene.client.xadd(scene.stream, {FIELD: b"{}"}, id=f"{forged}-0")
-        assert await readers[0].hear("w1", known, 0.01) == []
+        assert await readers[0].read("w1", known, 0.01) == []
         assert await readers[1].after(known) == []
         if numbers:
             await scene.raise_(*numbers)
@@ -148,7 +148,7 @@ async def test_a_forged_number_lifts_none(scene: Scene, forged: int) -> None:
             await scene.broadcasting.mend()
 
         assert await scene.held() == await scene.kept()
-        assert [each.seq for each in await readers[0].hear("w1", known, 0.01)] == list(numbers)
+        assert [each.seq for each in await readers[0].read("w1", known, 0.01)] == list(numbers)
     assert await scene.store.broadcasts.last_seq("w1") == 3
     for reader in readers:
         await reader.close()
@@ -160,11 +160,11 @@ async def test_what_somebody_put_between_two_numbers_does_not_come_again(scene: 
     await scene.relay()
     await scene.client.xadd(scene.stream, {FIELD: b"{}"}, id="1-1")
     hearing, subscribed = RedisBroadcastStream(scene.settings), BroadcastStream(scene.settings, "w1")
-    assert await hearing.hear("w1", 1, 0.01) == []
+    assert await hearing.read("w1", 1, 0.01) == []
     assert await subscribed.after(1) == ()
     await scene.raise_(2)
     await scene.relay()
-    assert [each.seq for each in await hearing.hear("w1", 1, 5)] == [2]
+    assert [each.seq for each in await hearing.read("w1", 1, 5)] == [2]
     assert [number for number, _ in await subscribed.after(1)] == [2]
     await hearing.close()
     await subscribed.close()

@@ -70,7 +70,7 @@ class Threads:
     def _work(self) -> None:
         own = OwnConnection(self._engine)
         while (job := self._jobs.get()) is not None:
-            job.tell(_outcome(job, own))
+            job.report(_outcome(job, own))
         own.drop()
 
 
@@ -83,7 +83,7 @@ class _Job(Generic[T]):
         self._loop = asyncio.get_running_loop()
         self.result: asyncio.Future[T] = self._loop.create_future()
 
-    def tell(self, put: Callable[[], None] | None) -> None:
+    def report(self, put: Callable[[], None] | None) -> None:
         """Called in the thread: `put` sets the result, if the caller still waits."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._put, put)
