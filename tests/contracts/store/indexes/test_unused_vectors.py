@@ -230,8 +230,7 @@ async def test_what_was_only_forgotten_is_left_alone(store: SqlStore, database: 
 async def test_a_tenant_takes_its_vectors_along_and_leaves_what_others_use(
     store: SqlStore, database: Database, many: list[Memory]
 ) -> None:
-    """The vectors are removed before the tenant's rows, which identify them, so that a kill in between loses nothing.
-    """
+    """Vectors are removed before the tenant's rows, which identify them, so that a kill in between loses nothing."""
     theirs = memory("theirs", workspace_id="w2")
     await put(database, theirs)
     await store.vectors.save({}, [of(theirs, hashed(many[0]))], MODEL)

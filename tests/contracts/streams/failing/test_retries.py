@@ -1,5 +1,4 @@
-"""Failed attempts: parked with growing pauses by the server's clock, four in all, then a dead letter with the reason.
-"""
+"""Failed attempts: parked with growing pauses by the server's clock, four in all, then a dead letter with a reason."""
 
 import asyncio
 from collections.abc import Sequence

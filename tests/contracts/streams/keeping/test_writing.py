@@ -153,8 +153,7 @@ DAY_MS = 86_400_000
 
 
 async def _old_stream(client: Any, stream: str, number: int = 300) -> list[str]:
-    """Entries from ten days ago, one per second, and one from now; return their ids. Small nodes make trimming exact.
-    """
+    """Entries from ten days ago, one per second, and one from now; return their ids. Small nodes: trimming is exact."""
     await client.config_set("stream-node-max-entries", 1)
     seconds, _ = await client.time()
     first = seconds * 1000 - 10 * DAY_MS

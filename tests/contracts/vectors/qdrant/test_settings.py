@@ -96,7 +96,7 @@ async def test_a_search_tells_the_server_how_long_it_may_take(
     """In whole seconds, at least one."""
     server.answers[QUERY] = ok([{"points": []}])
     loop = asyncio.get_running_loop()
-    monkeypatch.setattr(loop, "time", partial(float, int(loop.time())))  # the clock stands still, however slow the machine is
+    monkeypatch.setattr(loop, "time", partial(float, int(loop.time())))  # it stands still, however slow the machine
     assert await vectors.search_many("first", [VectorSearch(EAST, EVERYTHING, 5)], within_s=within_s) == [[]]
     assert [query.get("timeout") for call, query, _ in server.asked if call == QUERY] == [told]
 
