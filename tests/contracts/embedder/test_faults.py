@@ -174,8 +174,7 @@ async def test_a_runner_that_ended_is_tried_again_once_however_it_is_said(status
 
 
 async def test_a_text_that_always_ends_the_runner_is_a_failed_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No text is known that does it to the real server. With `TryLater`, such a text would block all others for ever.
-    """
+    """No text is known that does it to the real server. With `TryLater`, such a text would block all others."""
     monkeypatch.setattr(adapter, "SECOND_TRY_S", 0.01)
     eof = 500, {"error": "do embedding request: EOF"}
 
