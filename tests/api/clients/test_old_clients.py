@@ -1,5 +1,7 @@
-"""Requests as the original's clients send them, against a running server, field by field. There are two generations
-of clients: one reads the fields in `data`, the other those next to it."""
+"""Requests as the original's clients send them, against a running server, field by field.
+
+There are two generations of clients: one reads the fields in `data`, the other those next to it.
+"""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,6 +1,8 @@
 """For every field of every request, any value of any JSON type is accepted or refused: no answer is a server error.
+
 All values go through the models; of those that the models accept, some are sent, drawn by a seed that is printed.
-`OPENBRAIN_VALUES_SEED=7 pytest tests/api/requests/test_any_value.py` repeats a run; OPENBRAIN_TEST_LONG=1 sends all."""
+`OPENBRAIN_VALUES_SEED=7 pytest tests/api/requests/test_any_value.py` repeats a run; OPENBRAIN_TEST_LONG=1 sends all.
+"""
 
 import json
 import os

@@ -1,5 +1,7 @@
-"""The suites of the Elasticsearch adapters again with client 8.19, the only one that servers of version 8 accept. The
-client is installed once into a separate folder, which precedes the environment's packages."""
+"""The suites of the Elasticsearch adapters again with client 8.19, the only one that servers of version 8 accept.
+
+The client is installed once into a separate folder, which precedes the environment's packages.
+"""
 
 import os
 import subprocess

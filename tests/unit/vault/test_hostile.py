@@ -1,5 +1,7 @@
-"""Malicious files: each is reported with its place; nothing is executed, read from outside, or waited for. Quadratic
-work would not end here within a test's time limit."""
+"""Malicious files: each is reported with its place; nothing is executed, read from outside, or waited for.
+
+Quadratic work would not end here within a test's time limit.
+"""
 
 from pathlib import Path
 

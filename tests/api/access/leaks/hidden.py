@@ -1,5 +1,7 @@
-"""What others leave in a brain: each kind of thing, by each author, in each place. Whether a watcher may see it is
-decided here in plain code, independently of the product's own predicate."""
+"""What others leave in a brain: each kind of thing, by each author, in each place.
+
+Whether a watcher may see it is decided here in plain code, independently of the product's own predicate.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,6 +1,8 @@
-"""Tombstones on a Qdrant server hold no vector. Servers 1.16 to 1.18 merge an upsert without a vector into an
-existing point with one, if that is in an optimized segment. Local mode does not, so `Merging` simulates it, and the
-requests that are sent are checked."""
+"""Tombstones on a Qdrant server hold no vector.
+
+Servers 1.16 to 1.18 merge an upsert without a vector into an existing point with one, if that is in an optimized
+segment. Local mode does not, so `Merging` simulates it, and the requests that are sent are checked.
+"""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,5 +1,7 @@
-"""From transcripts to arcs, file by file: our sample, and the original's if it lies beside this checkout. `renew`
-rewrites the golden files; read the diff before you keep it."""
+"""From transcripts to arcs, file by file: our sample, and the original's if it lies beside this checkout.
+
+`renew` rewrites the golden files; read the diff before you keep it.
+"""
 
 import json
 import shutil
