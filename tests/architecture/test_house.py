@@ -1,4 +1,4 @@
-"""The rules of the house that a reader could not check by eye."""
+"""The project's rules that a reader could not check by eye."""
 
 import re
 import subprocess
@@ -37,7 +37,7 @@ SMALL = {
     "services/api/openbrain_api/recall/boost.py": "one rule of the order",
     "cli/openbrain_cli": "a command, or a kind of file to import, each by itself",
 }
-"""A file, or a folder whose files may be so small, and why."""
+"""A file, or a folder with files, that may be this small, and why."""
 
 
 def lines(path: Path) -> int:
@@ -45,7 +45,8 @@ def lines(path: Path) -> int:
 
 
 def crowded(folders: Iterable[Path]) -> dict[Path, int]:
-    """Folders with more in them than one can take in at once. A package's face and its migrations are not counted."""
+    """Folders with more entries than a reader can take in at once. `FACES` (a package's public file, its migrations)
+    do not count."""
     counts = {folder: sum(entry.name not in FACES for entry in folder.iterdir()) for folder in folders}
     return {folder: count for folder, count in counts.items() if count > MAX_SIBLINGS}
 
@@ -57,7 +58,7 @@ def small(paths: Iterable[Path]) -> set[Path]:
 def test_no_file_is_longer_than_one_can_read() -> None:
     long = {str(path.relative_to(ROOT)): lines(path) for path in CODE if lines(path) > MAX_LINES}
 
-    assert long == {}, "which two things live in it?"
+    assert long == {}, "which two subjects does it mix?"
 
 
 def test_most_files_are_short() -> None:
@@ -72,7 +73,7 @@ def test_no_folder_is_crowded() -> None:
     lua = {path.parent for path in (ROOT / "shared").rglob("*.lua")}
     found = {str(folder.relative_to(ROOT)) for folder in crowded(folders | lua)}
 
-    assert found == CROWDED.keys(), "which of its files belong together? An exception needs a reason, and a cause"
+    assert found == CROWDED.keys(), "which of its files belong together? An exception needs a reason and a cause"
 
 
 def test_no_file_is_a_crumb() -> None:
@@ -101,7 +102,7 @@ def test_a_crowd_and_a_crumb_are_found(tmp_path: Path) -> None:
 
 
 def test_every_path_of_the_map_is_there() -> None:
-    """ARCHITECTURE.md answers by paths: whole ones, and short ones that end one of the tree."""
+    """Paths in ARCHITECTURE.md are either complete, or the end of a path in the tree."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     named = {name for name in re.findall(r"`([\w./]*/[\w./]*)`", text) if not name.startswith(("/", "."))}
     tree = {
@@ -123,13 +124,13 @@ def test_only_settings_read_the_environment() -> None:
         and any(word in path.read_text(encoding="utf-8") for word in ("os.environ", "os.getenv", "getenv("))
     }
 
-    # The command says before anything is imported how many threads numpy takes.
+    # The command sets numpy's number of threads before anything is imported.
     assert readers <= {"cli/openbrain_cli/profile.py", "cli/openbrain_cli/__init__.py"}
 
 
 @pytest.mark.slow("some hundred modules, and every library that they import")
 def test_nothing_connects_at_import() -> None:
-    """Every module of ours imports in a process that has no network and no settings."""
+    """Every module of ours can be imported in a process without network and settings."""
     modules = [
         ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
         for base in [ROOT / "shared", *sorted((ROOT / "services").iterdir()), ROOT / "cli"]

@@ -1,4 +1,4 @@
-"""Ports stay small, and no file needs itself by way of others."""
+"""Ports stay small, and no file imports itself through others."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = (ROOT / "shared", *sorted((ROOT / "services").iterdir()), ROOT / "cli")
 MOST_METHODS = 12
 WHOLE_ENGINES = {"TextIndex", "VectorIndex"}
-"""Several ports of one engine, for wiring: functions ask for the ports that these are made of."""
+"""Protocols that combine several ports of one engine, for wiring; functions ask for the single ports."""
 
 
 def modules() -> dict[str, Path]:
@@ -23,7 +23,7 @@ def modules() -> dict[str, Path]:
 
 
 def imported(source: str, known: Mapping[str, object]) -> Iterator[str]:
-    """Modules that this source imports, wherever the import stands."""
+    """Modules that this source imports, wherever the import is."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names if each.name in known)
@@ -33,7 +33,7 @@ def imported(source: str, known: Mapping[str, object]) -> Iterator[str]:
 
 
 def circle(sources: Mapping[str, str]) -> list[str]:
-    """The modules of one circle of imports, or none."""
+    """The modules of one import cycle, or none."""
     graph = {name: {*imported(source, sources)} & sources.keys() - {name} for name, source in sources.items()}
     try:
         TopologicalSorter(graph).prepare()
@@ -44,7 +44,7 @@ def circle(sources: Mapping[str, str]) -> list[str]:
 
 
 def protocols(*sources: str) -> dict[str, int]:
-    """Methods of each Protocol of these sources, with those that it inherits."""
+    """The number of methods of each Protocol in these sources, with inherited ones."""
     classes = {
         node.name: node for source in sources for node in ast.parse(source).body if isinstance(node, ast.ClassDef)
     }
@@ -67,7 +67,7 @@ def too_wide(*sources: str) -> dict[str, int]:
 def test_no_port_is_wider_than_one_can_remember() -> None:
     wide = too_wide(*(file.read_text() for name, file in modules().items() if name.startswith("openbrain.ports.")))
 
-    assert wide.keys() <= WHOLE_ENGINES, "which two aggregates live in it?"
+    assert wide.keys() <= WHOLE_ENGINES, "which two aggregates does it mix?"
 
 
 def test_a_wide_port_is_found() -> None:

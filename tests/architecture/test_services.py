@@ -1,4 +1,4 @@
-"""Every service has the same parts, so that knowing one is knowing the way in all."""
+"""Every service has the same parts, so that who knows one finds the way in all."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SERVICES = sorted(path.parent for path in (ROOT / "services").glob("*/openbrain_*") if path.is_dir())
 ANSWERED = ("**In:**", "**Out:**", "**Scales**", "Metrics:", "Logs:")
-"""What a page about a service says."""
+"""The parts of a page about a service."""
 MAX_README_LINES = 25
 REFERENCE = "".join((ROOT / "docs/reference" / page).read_text(encoding="utf-8") for page in ("metrics.md", "logs.md"))
 

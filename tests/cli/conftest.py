@@ -1,4 +1,4 @@
-"""Fixtures of the command line: the API that commands talk to."""
+"""Fixtures of the command line: the API that commands call."""
 
 import sys
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ __all__ = [
 
 @pytest.fixture(autouse=True)
 def logs_apart() -> Iterator[None]:
-    """Keep log lines of the API, which runs in the process of the commands here, out of what commands print."""
+    """Keep the API's log lines out of what commands print, because the API runs in their process here."""
     before = structlog.get_config()
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.__stderr__))
     yield

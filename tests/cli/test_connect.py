@@ -1,4 +1,4 @@
-"""What `openbrain connect` writes into the files of clients, and how it takes it back."""
+"""What `openbrain connect` writes into clients' files, and how it undoes it."""
 
 import json
 import tomllib
@@ -100,7 +100,7 @@ def test_a_client_is_connected_twice_as_once_and_left_without_a_trace(
 
 
 def test_openclaw_gets_its_context_engine_where_one_is_named(tmp_path: Path) -> None:
-    """With the key of the agent, beside plugins that are there already."""
+    """With the agent's key, next to existing plugins."""
     named = bridge(tmp_path)
     (edit,) = CLIENTS["openclaw"].edits(places(tmp_path), named)
     before = {"plugins": {"load": {"paths": ["/opt/other"]}, "slots": {"memory": "other"}}}
@@ -135,7 +135,7 @@ def test_what_came_into_a_file_meanwhile_stays_when_ours_goes(tmp_path: Path) ->
 def test_what_is_added_to_json_is_removed_again_and_nothing_else(
     before: dict[str, object], entries: list[Entry]
 ) -> None:
-    """Also where something else changed in between, so that the copy can't be put back."""
+    """Also if something else changed in between, so that the backup can't be restored."""
     edit = JsonEdit("settings.json", tuple({each.keys: each for each in entries}.values()))
     original = json.dumps(before).encode()
     try:

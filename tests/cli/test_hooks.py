@@ -1,4 +1,4 @@
-"""What hooks answer to coding agents, on a real API; and that no session waits for a brain."""
+"""What hooks answer to coding agents, on a real API; no session ever waits for a brain."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ HistoryRow = Callable[..., Awaitable[Any]]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A connection whose brain nobody has started."""
+    """A connection to a brain that is not running."""
     return connected(tmp_path / "agents" / "claude-code", tmp_path, "http://127.0.0.1:9", "ob_none")
 
 
@@ -39,13 +39,13 @@ def connected(folder: Path, data: Path, url: str, key: str, **options: bool) -> 
 
 
 def waiting(folder: Path) -> int:
-    """Writes that are kept until the brain is reached."""
+    """The number of writes kept until the brain can be reached."""
     with contextlib.closing(Outbox(folder / "outbox.sqlite3")) as outbox:
         return outbox.waiting()
 
 
 async def told(event: str, folder: Path, name: str, **given: Any) -> Any:
-    """The answer to an event of a session, read as the client reads it."""
+    """The answer to an event of a session, parsed as the client does."""
     asked = {"session_id": "s1", "cwd": "/home/ada/shop", "hook_event_name": name, **given}
     answer = await asyncio.to_thread(answered, event, folder, json.dumps(asked).encode())
     return json.loads(answer)["hookSpecificOutput"] if answer else None
@@ -138,7 +138,7 @@ async def test_markers_become_memories_and_alarms_once_also_after_an_outage(
     say(f"Done. {LESSON}")
     stop = {"transcript_path": str(transcript)}
     assert await told("stop", folder, "Stop", **stop) is None
-    assert waiting(folder) == 0  # nobody allowed it to be read
+    assert waiting(folder) == 0  # nobody allowed reading it
 
     allow(tmp_path, tmp_path, read=True)
     await told("stop", folder, "Stop", **stop)

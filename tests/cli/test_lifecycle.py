@@ -1,4 +1,4 @@
-"""prune, undo and review, as a person types them, with a housekeeper at work."""
+"""prune, undo and review, as a person types them, with a housekeeper running."""
 
 import asyncio
 from collections.abc import AsyncIterator

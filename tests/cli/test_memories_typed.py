@@ -1,4 +1,5 @@
-"""recall, search, list and their like, as a person types them: the commands here, the API behind a real server."""
+"""recall, search, list and similar commands, as a person types them: the commands run here, the API behind a real
+server."""
 
 import asyncio
 import re
@@ -18,13 +19,13 @@ ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-([0-9a-f]{12}
 
 
 class Terminal:
-    """Where commands are typed."""
+    """Runs commands against one API with one key."""
 
     def __init__(self, url: str, key_file: Path) -> None:
         self._to = ("--url", url, "--key-file", str(key_file))
 
     async def run(self, *words: str, columns: int = 120) -> tuple[str, str]:
-        """Type a command, wait for its end: what it printed on both streams."""
+        """Run a command to its end; return what it printed on both streams."""
         env = {"COLUMNS": str(columns)}
         done = await asyncio.to_thread(lambda: CliRunner().invoke(app, [*words, *self._to], env=env))
         if done.exception is not None and not isinstance(done.exception, SystemExit):

@@ -22,7 +22,7 @@ SAID = ("Where did you spend the holidays?", "In Lisbon, the trams were lovely."
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def terminal(module_brain: Brain, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Terminal]:
-    """On what a few sessions and notes left behind, one of which was edited a day later."""
+    """A terminal on a brain with a few sessions and notes, one of which was edited a day later."""
     brain, secret = module_brain, await module_brain.key()
     file = Path(tmp_path_factory.mktemp("keys")) / "key"
     file.write_text(secret, encoding="ascii")

@@ -1,4 +1,4 @@
-"""refile and backfill-org, as a person types them, with a housekeeper at work."""
+"""refile and backfill-org, as a person types them, with a housekeeper running."""
 
 import pytest
 

@@ -39,7 +39,7 @@ async def test_a_session_hands_over_and_a_recall_is_judged(brain: Brain, tmp_pat
     assert "Carts are tested" in after.stdout
     assert {each["policy"] for each in orjson.loads(listed.stdout)["sessions"]} == {"expire", "stay"}
     assert "Deploys are on Tuesdays." in told.stdout
-    assert "\u202e" not in after.stdout + told.stdout, "it would reverse the line"
+    assert "\u202e" not in after.stdout + told.stdout, "it would reverse the text direction of the line"
     assert "test prices" in told.stdout
     assert (others.exit_code, others.stdout) != (0, told.stdout)
     assert [(each["memory_id"], each["verdict"]) for each in orjson.loads(judged.stdout)["results"]] == [

@@ -19,13 +19,13 @@ DISK = ("--source", "db-1", "--severity", "critical", "--content", "sda1 of db-1
 
 
 class Terminal:
-    """Where commands are typed."""
+    """Runs commands against one API with one key."""
 
     def __init__(self, url: str, key_file: Path) -> None:
         self._to = ("--url", url, "--key-file", str(key_file))
 
     async def run(self, *words: str) -> Result:
-        """Type a command and wait for its end."""
+        """Run a command to its end."""
         return await asyncio.to_thread(lambda: CliRunner().invoke(app, [*words, *self._to]))
 
 
@@ -152,7 +152,7 @@ async def test_who_has_not_stopped_is_named(terminal: Terminal, brain: Brain, ur
 
 
 async def test_what_comes_is_watched(terminal: Terminal) -> None:
-    """First how things stand, then each broadcast behind the number that was given."""
+    """First the present state, then each broadcast after the given number."""
     for severity in ("warning", "nuclear"):
         await terminal.run("signals", "raise", f"a {severity}", "--source", "s", "--severity", severity)
     lines = await terminal.run("signals", "watch", "--after", "0", "--seconds", "0", "--json")

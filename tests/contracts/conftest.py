@@ -1,4 +1,4 @@
-"""Fixtures of the contracts: a store of its own for each test, on each database, and each index."""
+"""Fixtures of the contracts: a fresh store for each test on each database, and each index."""
 
 from tests.support.indexes.adapters import text_index, vector_index
 from tests.support.store.fixtures import (

@@ -1,4 +1,4 @@
-"""A damaged folder of an embedded index: it is set aside and an empty one is made, whatever file it is."""
+"""An embedded index with any damaged file is set aside, and an empty one is created."""
 
 import shutil
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ KINDS = ("text", "vectors")
 
 
 class Made:
-    """An index of one kind with a few entries; `reopen` is what the next process does."""
+    """An index of one kind with a few entries; `reopen` opens it as the next process does."""
 
     def __init__(self, kind: str, folder: Path) -> None:
         self.kind, self.folder = kind, folder / kind
@@ -88,7 +88,7 @@ async def test_after_a_clean_end_any_change_of_any_file_is_noticed(made: Made, d
 
 
 async def test_a_copy_is_as_good_as_what_was_copied(made: Made, tmp_path: Path) -> None:
-    """Other times, and no holes."""
+    """The copies have other times and no sparse holes."""
     copy = tmp_path / "copy"
     shutil.copytree(made.generation, copy, copy_function=shutil.copyfile)
     assert break_seal(copy) is Seal.WHOLE
@@ -121,11 +121,11 @@ TELLING = {
     "text": ("*.store", "*.idx", "*.fast", "meta.json"),
     "vectors": ("**/payload_storage/page_0.dat", "**/chunk_0.mmap", "**/vectors/status.dat", "**/segment.json"),
 }
-"""Files without which entries are lost, and of which the engine says nothing, or panics, or refuses."""
+"""Files whose damage loses entries, and for which the engine reports nothing, panics, or refuses."""
 
 
 async def test_after_a_kill_it_starts_with_a_damaged_file(made: Made, tmp_path: Path) -> None:
-    """Without a seal the files themselves tell."""
+    """Without a seal, the files themselves show the damage."""
     (made.generation / SEAL).unlink()
     for number, pattern in enumerate(TELLING[made.kind]):
         again = Made(made.kind, tmp_path / str(number))
@@ -140,7 +140,7 @@ async def test_after_a_kill_it_starts_with_a_damaged_file(made: Made, tmp_path: 
 
 @pytest.mark.parametrize("table", ["mappings", "versions"])
 async def test_after_a_kill_lost_ids_are_noticed(tmp_path: Path, table: str) -> None:
-    """The engine would open the segment as one without these entries."""
+    """The engine would open the segment without these entries."""
     made = await filled("vectors", tmp_path)
     (made.generation / SEAL).unlink()
     next(made.generation.rglob(f"*id_tracker.{table}")).unlink()
@@ -150,7 +150,7 @@ async def test_after_a_kill_lost_ids_are_noticed(tmp_path: Path, table: str) -> 
 
 
 async def test_after_a_kill_before_the_first_flush_the_log_is_read(tmp_path: Path) -> None:
-    """No table of ids is there yet."""
+    """There is no id table yet."""
     made = Made("vectors", tmp_path / "killed")
     index = await made.reopen()
     await made.fill(index)

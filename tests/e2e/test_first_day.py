@@ -1,5 +1,5 @@
-"""An empty home whose user said yes once: after a day of transcripts vault, feed and brief are there, and nobody asked
-for a tick."""
+"""An empty home whose user agreed once: after a day of transcripts, vault, feed and brief exist, and nobody asked for
+a tick."""
 
 import json
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ DAY = {
     "noon": "please fix the checkout that rounds vouchers",
     "evening": "please fix the checkout that rounds refunds",
 }
-"""What was asked for at the beginning of each session."""
+"""The first question of each session."""
 
 
 def records(begun: datetime, asked: str) -> Iterator[dict[str, object]]:
-    """A session of six turns."""
+    """The records of a session of six turns."""
     for turn in range(6):
         said = asked if turn == 0 else f"step {turn} please"
         answer = [
@@ -33,7 +33,7 @@ def records(begun: datetime, asked: str) -> Iterator[dict[str, object]]:
 
 
 def worked(home: Path, now: datetime) -> None:
-    """A day of three sessions, as an agent of this machine leaves it behind."""
+    """Write the transcripts of a day of three sessions, as an agent on this machine leaves them."""
     folder = home / ".claude" / "projects" / CWD.replace("/", "-")
     folder.mkdir(parents=True)
     for number, (name, asked) in enumerate(DAY.items()):

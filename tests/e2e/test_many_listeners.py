@@ -1,4 +1,4 @@
-"""Those who listen to one API process share its reader of the stream server."""
+"""The listeners of one API process share its reader of the stream server."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
@@ -17,7 +17,7 @@ LISTENERS = 50
 
 
 async def connections(redis: Redis) -> Sequence[str]:
-    """The last command of each."""
+    """The last command of each connection."""
     return [each["cmd"] for each in await redis.client_list()]
 
 
@@ -52,4 +52,4 @@ async def test_fifty_listeners_take_one_connection(
             together = await connections(redis)
 
     assert together.count("xread") == 1
-    assert len(together) - len(alone) < LISTENERS / 2, "others come and go"
+    assert len(together) - len(alone) < LISTENERS / 2, "other connections come and go"

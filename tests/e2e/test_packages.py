@@ -1,6 +1,6 @@
-"""Both packages as they are installed from wheels: the system and its client, without the repository.
+"""Both packages installed from wheels, the system and its client, without the repository.
 
-Most of their time goes into installing what the system needs; nothing less shows that a wheel is whole.
+Installing what the system needs takes most of the time, but nothing less shows that a wheel is complete.
 """
 
 import os
@@ -50,7 +50,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def installed(folder: Path, *wheels: Path) -> Path:
-    """The programs of a new environment that has these and what they need."""
+    """The programs of a new environment with these wheels and their dependencies."""
     subprocess.run(make_environment(folder), check=True, capture_output=True)
     python = folder / "bin" / "python"
     subprocess.run([*package_install(str(python)), *map(str, wheels)], check=True, capture_output=True, cwd=folder)
@@ -59,7 +59,7 @@ def installed(folder: Path, *wheels: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def running(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The data folder of `openbrain up`, typed where no repository is."""
+    """The data folder of `openbrain up`, started where there is no repository."""
     home = tmp_path_factory.mktemp("home")
     programs = installed(home / "system", *wheels)
     environment = {"HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}

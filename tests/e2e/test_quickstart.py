@@ -1,4 +1,4 @@
-"""docs/quickstart.md, typed line by line into one shell: what is printed is what the page shows."""
+"""docs/quickstart.md, typed line by line into one shell: the output is what the page shows."""
 
 import doctest
 import os
@@ -21,7 +21,7 @@ SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def typed(blocks: list[str]) -> list[tuple[str, str]]:
-    """(command, what is shown) in order."""
+    """Pairs of a command and the output shown for it, in order."""
     found = []
     for block in blocks:
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
@@ -32,7 +32,7 @@ def typed(blocks: list[str]) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    # In a clone: the commands lie in .venv/bin of where one stands.
+    # In a clone the commands are in .venv/bin of the current folder.
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     (tmp_path / ".gitignore").write_bytes((ROOT / ".gitignore").read_bytes())
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
@@ -41,7 +41,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 
 def choose_program(terminal: Terminal, line: int) -> None:
-    """Most of the commands are forked, the others are starts of the installed program."""
+    """Most commands are run by a fork, the others by starting the installed program."""
     (terminal.home / "chosen").symlink_to(terminal.home / "forking" if line % INSTALLED_EVERY else PROGRAM)
     (terminal.home / "chosen").replace(terminal.home / ".venv" / "bin" / "openbrain")
 
@@ -80,7 +80,7 @@ def test_every_line_of_the_page_does_what_it_shows(terminal: Terminal) -> None:
     status = ["git", "status", "--porcelain", "--untracked-files=all"]
     untracked = subprocess.run(status, cwd=terminal.home, check=True, capture_output=True, text=True).stdout
     assert "notes/shop.md" in untracked
-    assert "visitor.key" not in untracked, "a key is never committed by `git add .`"
+    assert "visitor.key" not in untracked, "`git add .` never commits a key"
 
 
 def test_the_page_starts_with_what_the_readme_promises() -> None:

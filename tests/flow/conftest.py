@@ -1,4 +1,4 @@
-"""The whole pipeline in this process, on embedded parts, with its API beside it."""
+"""The whole pipeline in this process, on embedded parts, with its API."""
 
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -36,16 +36,16 @@ from tests.support.waiting import until
 __all__ = ["one_outage", "shared_model_session"]
 
 PATIENT = Recall(tuning=RecallTuning(index_timeout_s=60))
-"""A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here."""
+"""On a busy machine an answer may rightly lack an index; these tests are about something else."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def short_pauses() -> Iterator[None]:
-    """Scale down leases, polling intervals and settling times: no test of this folder depends on their length."""
+    """Scale down leases, polling intervals and settling times: no test in this folder depends on their length."""
     with pytest.MonkeyPatch.context() as patched:
         shorten(patched.setattr)
         made_once.copy(patched.setattr)
-        # A busy machine is slow: that a part gives no answer in 3 s is no failure there.
+        # On a busy machine a part may take more than 3 s to answer; that is no failure there.
         patched.setattr(endpoints, "_CHECK_S", 30.0)
         yield
 
@@ -59,7 +59,7 @@ class Brain:
     redis: Redis
     workspace: str = "default"
     since: str = "-"
-    """The first entry of a stream that is looked at."""
+    """Where to start reading a stream."""
 
     @property
     def container(self) -> Container:
@@ -72,7 +72,7 @@ class Brain:
         return found
 
     async def remember(self, content: str, **more: Any) -> str:
-        """Store one memory; returns its id."""
+        """Store one memory; return its id."""
         made = await self.post("/v1/brain/remember", {"content": content, "type": "fact", **more}, 201)
         return str(made["id"])
 
@@ -83,7 +83,7 @@ class Brain:
         return found
 
     async def recalled(self, query: str, **more: Any) -> list[str]:
-        """The ids of all that a recall finds, best first."""
+        """The ids of everything that a recall finds, best first."""
         answer = await self.post("/v1/brain/recall", {"query": query, "precision": "recall", **more})
         return [memory["id"] for memory in answer["memories"]]
 
@@ -101,7 +101,7 @@ class Brain:
         await until(both)
 
     async def settled(self) -> None:
-        """Wait until nothing is on its way: no outbox, no entry unread or unacknowledged."""
+        """Wait until nothing is on its way: an empty outbox, no entry unread or unacknowledged."""
         await until(Stillness(self.container.store.outbox, self.redis), pause=0.03)
 
     async def entries(self, stream: str) -> list[dict[bytes, bytes]]:
@@ -110,13 +110,13 @@ class Brain:
         return [fields for _, fields in found]
 
     async def submit(self, event_id: str = "e-1", **data: Any) -> None:
-        """One XADD, as a producer does it."""
+        """Submit by one XADD, as a producer does."""
         offered = MemorySubmitted(**{"type": "fact", "workspace_id": self.workspace, **data})
         await self.redis.xadd(SUBMITTED.name, {FIELD: encode(SUBMITTED.name, offered, event_id=event_id, at=0)})
 
     @asynccontextmanager
     async def tenant(self, workspace: str) -> AsyncIterator["Brain"]:
-        """This system through the key of a new workspace. Waits on exit until nothing is in flight."""
+        """This system, used with the key of a new workspace. Wait on exit until nothing is in flight."""
         container = self.system.container
         made = container.clock.now()
         await container.store.workspaces.create_workspace(Workspace(id=workspace, name=workspace, created_at=made))
@@ -143,7 +143,7 @@ def _client(system: Running, key: str) -> httpx.AsyncClient:
 
 
 def rest(system: Running) -> Starlette:
-    """Its API without the tools at /mcp: to make those takes as long as to start the system."""
+    """Its API without the tools at /mcp: creating those takes as long as starting the system."""
     return api(system.container, system.services)
 
 
@@ -162,7 +162,7 @@ async def started(
 
 
 def usual(folder: Path) -> Settings:
-    """As `openbrain up` has them, with short pauses."""
+    """The settings of `openbrain up`, with short pauses."""
     return Settings(
         data_dir=folder,
         streams=Streams(bound_workspaces=("bound",), tuning=StreamTuning(poll_s=0.3, reap_s=1)),
@@ -173,25 +173,25 @@ def usual(folder: Path) -> Settings:
 
 @pytest.fixture
 async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
-    """Started as `openbrain up` starts it, on a folder of its own."""
+    """A system started as by `openbrain up`, on a fresh folder."""
     async with started(usual(tmp_path / "data")) as begun:
         yield begun
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_brain(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Brain]:
-    """One running system for a module whose tests each use a workspace of their own."""
+    """One running system for a module whose tests each use a separate workspace."""
     async with started(usual(tmp_path_factory.mktemp("brain") / "data")) as begun:
         yield begun
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def tenant(shared_brain: Brain, request: pytest.FixtureRequest) -> AsyncIterator[Brain]:
-    """A workspace of its own in the module's system."""
+    """A separate workspace in the module's system."""
     async with shared_brain.tenant(workspace_name(request)) as brain:
         yield brain
 
 
 def workspace_name(request: pytest.FixtureRequest) -> str:
-    """Another for each test of a module."""
+    """A different name for each test of a module."""
     return f"w{zlib.crc32(request.node.name.encode()):08x}"

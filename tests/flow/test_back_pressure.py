@@ -1,4 +1,4 @@
-"""The pipeline when something is full or away: writes go on as far as the limits, reading always, and it recovers."""
+"""The pipeline when something is full or away: writes are accepted up to the limits, reads always, and it recovers."""
 
 import resource
 from pathlib import Path
@@ -25,7 +25,7 @@ async def post(brain: Brain, content: str) -> int:
 
 
 async def refused(brain: Brain) -> int:
-    """Write until no more is taken; how many were taken."""
+    """Write until writes are refused; return how many were accepted."""
     taken = 0
 
     async def full() -> bool:
@@ -47,7 +47,7 @@ async def taken_again(brain: Brain) -> None:
 
 
 async def stored_waiting(brain: Brain) -> int:
-    """Of memories: what was recalled is told of too, whenever that is."""
+    """The number of waiting memory.stored entries; records of recalls may wait too."""
     return sum(entry.stream == STORED.name for entry in await brain.container.store.outbox.take(1000))
 
 
@@ -61,7 +61,7 @@ async def test_with_the_outbox_full_writes_wait_submissions_lie_and_all_goes_on_
     )
     async with started(settings) as brain:
         first = await brain.remember("A lighthouse keeper trims the lamp every evening.")
-        await brain.settled()  # what the relay has published and not yet deleted would count too
+        await brain.settled()  # entries that the relay has published but not yet deleted would count too
         relay, ingest = brain.system.services[0], brain.system.services[1]
         await relay.stop()
         taken = await refused(brain)
@@ -86,11 +86,11 @@ async def test_with_the_outbox_full_writes_wait_submissions_lie_and_all_goes_on_
         await brain.settled()
 
         async def can_continue() -> bool:
-            return await ingest.unready() == {}  # the last look at the outbox may be a second old
+            return await ingest.unready() == {}  # the last check of the outbox may be a second old
 
         await until(can_continue)
         letters: Any = await brain.redis.xlen(f"{SUBMITTED.name}.ingest.dead")
-        assert letters == 0, "no submission lost an attempt by it"
+        assert letters == 0, "no submission lost an attempt"
         found = {memory["content"] for memory in await _all(brain)}
         assert {f"submission {number}" for number in range(60)} <= found
 
@@ -100,7 +100,7 @@ async def test_with_the_outbox_full_writes_wait_submissions_lie_and_all_goes_on_
 async def test_with_the_stream_server_full_what_was_taken_is_kept_and_indexed_after(
     tmp_path: Path, share: float
 ) -> None:
-    """maxmemory is reached, and nothing is evicted. share 1: writes are taken until nothing at all fits."""
+    """maxmemory is reached, and nothing is evicted. With share 1, writes are accepted until nothing at all fits."""
     settings = Settings(data_dir=tmp_path, streams=group_of(Streams, **FAST, memory_share=share), recall=PATIENT)
     async with started(settings) as brain:
         first = await brain.remember("A lighthouse keeper trims the lamp every evening.")
@@ -114,7 +114,7 @@ async def test_with_the_stream_server_full_what_was_taken_is_kept_and_indexed_af
         assert first in await brain.recalled("who trims the lamp?")
 
         async def says_why() -> bool:
-            # What it says may be a second old.
+            # The answer may be a second old.
             return "of its memory" in ((await brain.http.get("/ready")).json()["writes"] or "")
 
         await until(says_why)
@@ -129,7 +129,7 @@ async def test_with_the_stream_server_full_what_was_taken_is_kept_and_indexed_af
 async def test_with_the_embedder_away_and_a_large_backlog_the_hand_is_bounded_and_writing_goes_on(
     tmp_path: Path,
 ) -> None:
-    """Thousands wait in the stream; the process holds a few, and grows by next to nothing."""
+    """Thousands wait in the stream; the process holds a few, and hardly grows."""
     streams = group_of(Streams, **FAST, batch=64, aside=100)
     settings = Settings(data_dir=tmp_path, streams=streams, embedding=Embedding(url="http://127.0.0.1:9"))
     async with started(settings) as brain:
@@ -147,13 +147,13 @@ async def test_with_the_embedder_away_and_a_large_backlog_the_hand_is_bounded_an
             pending: Any = await brain.redis.xpending(STORED.name, "embedder")
             assert pending["pending"] <= 100 + 2 * 64
             assert await post(brain, f"written beside it {len(grown)}") == 201
-        # The first rounds may fill what is kept for good; a hand that holds the backlog grows in each.
+        # The first rounds may fill permanent caches; a process that holds the backlog would grow in each.
         assert grown[-1] - grown[-2] < 20 * 1024, f"KB: {grown}"
         assert (await brain.http.get("/v1/health")).json()["writes"] is None
 
 
 async def _repeated(brain: Brain, times: int) -> None:
-    """The event of this memory again and again."""
+    """Publish the event of this memory many times."""
     found: Any = await brain.redis.xrange(STORED.name, count=1)
     body = found[0][1][FIELD.encode()]
     publisher = Publisher(brain.container.settings.streams)

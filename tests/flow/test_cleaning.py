@@ -1,4 +1,4 @@
-"""Personal data that was everywhere is nowhere after a clean: tables, streams, logs, files, vault are searched."""
+"""Personal data that was everywhere is nowhere after a clean: tables, streams, logs, files and vault are searched."""
 
 import io
 from collections.abc import AsyncIterator
@@ -20,17 +20,17 @@ from tests.support.vault.pages import page
 from tests.support.waiting import until
 
 NAME = "Xyzzyqwertzuiop"
-"""A word that occurs nowhere else; stemming leaves it as it is, in lower case."""
+"""A word that occurs nowhere else; lower case, and unchanged by stemming."""
 MAIL = f"{NAME}@example.com"
 CONTENT = f"The lock of the depot is kept by {MAIL}, ask there."
 TODAY = datetime.now(UTC)
-"""The clock of the pipeline is real, and a tick moves arcs that are older than a week."""
+"""The pipeline's clock is real, and a tick moves arcs that are older than a week."""
 PAGE = f"clusters/{TODAY:%Y-%m-%d}/lock.md"
 
 
 @pytest.fixture
 async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
-    """With a vault in which the address stands."""
+    """A system with a vault that contains the address."""
     pages = Pages(tmp_path / "data" / "vault")
     pages.write(PAGE, page("lock", f"Asked {MAIL} about it.", created=TODAY.isoformat()))
     settings = usual(tmp_path / "data").model_copy(update={"vaults": Vaults(folders={"default": pages.root})})
@@ -39,7 +39,7 @@ async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
 
 
 async def clean(brain: Brain, **body: Any) -> dict[str, Any]:
-    """A run, to its end and that of the purges that it queued."""
+    """Run a clean to its end and that of the purges that it queued."""
     begun = await brain.post("/v1/admin/lifecycle:clean", {"strip_pii": True, **body}, 202)
     done = await operation(brain, begun["operation"]["id"])
 
@@ -52,7 +52,7 @@ async def clean(brain: Brain, **body: Any) -> dict[str, Any]:
 
 
 async def spread(brain: Brain) -> dict[str, str]:
-    """The address everywhere: submitted, refused, stored, changed, superseded, forgotten, sent and asked for."""
+    """Spread the address: submitted, refused, stored, changed, superseded, forgotten, sent and queried."""
     await brain.redis.config_set("rdbcompression", "no")  # so that its files can be searched
     await filled(brain)
     fields = {"title": MAIL, "tags": [MAIL, "depot"], "metadata": {"of": {MAIL: [MAIL]}}, "speaker": MAIL}
@@ -108,7 +108,7 @@ async def test_nothing_is_found_of_what_was_cleaned(brain: Brain, capsys: pytest
         *done["result"]["found"]
     }
     assert (done["result"]["cleaned"], done["result"]["pages"]) == (3, 1)
-    # A purge may have been sooner with those that say what a memory said; of the other both the submission and the dead
+    # A purge may already have removed those that repeat a memory's text; of the other both the submission and the dead
     # letter are left.
     assert done["result"]["submissions"] >= 2
 

@@ -20,12 +20,12 @@ from tests.support.streams.fuzz import STRANGE
 from tests.support.waiting import until
 
 MARK = "Xyzzyqwertzuiop"
-"""A word that occurs nowhere else; stemming leaves it as it is, in lower case."""
+"""A word that occurs nowhere else; lower case, and unchanged by stemming."""
 CONTENT = f"The {MARK} lock of the depot opens with {MARK}-4711."
 
 
 async def operation(brain: Brain, operation_id: str) -> dict[str, Any]:
-    """Once it has ended."""
+    """The operation, once it has ended."""
 
     async def ended() -> bool:
         found = (await brain.http.get(f"/v1/admin/operations/{operation_id}", params={"wait": 5})).json()
@@ -52,7 +52,7 @@ async def everywhere(brain: Brain, word: str) -> list[str]:
 
 async def found_nowhere(brain: Brain, told: object) -> None:
     async def nowhere() -> bool:
-        return await everywhere(brain, MARK) == []  # a server removes a file a moment after it is done with it
+        return await everywhere(brain, MARK) == []  # a server removes a file a moment after its last use
 
     try:
         await until(nowhere, pause=0.2)
@@ -61,7 +61,7 @@ async def found_nowhere(brain: Brain, told: object) -> None:
 
 
 async def filled(brain: Brain) -> None:
-    """Neighbours, so that pages, blocks and segments hold more than the one."""
+    """Store neighbours, so that pages, blocks and segments hold more than the one memory."""
     texts = (f"Neighbour {number} of the depot keeps {number * 7} keys." for number in range(30))
     offered = [{"content": text, "type": "fact", "tags": [f"n{number}"]} for number, text in enumerate(texts)]
     for some in (offered[:10], offered[10:20], offered[20:]):
@@ -69,7 +69,7 @@ async def filled(brain: Brain) -> None:
 
 
 async def dead_letter(brain: Brain, content: str) -> None:
-    """The same content once more, in an event that nobody could take."""
+    """Publish the same content again, in an event that nobody can process."""
     data = {"workspace_id": "default", "content": content, "type": "no type of ours"}
     body = {"specversion": "1.0", "id": "bad", "source": "/s", "type": SUBMITTED.type, "data": data}
     await brain.redis.xadd(SUBMITTED.name, {FIELD: orjson.dumps(body)})
@@ -82,7 +82,7 @@ async def dead_letter(brain: Brain, content: str) -> None:
 
 @pytest.fixture
 async def told(brain: Brain) -> Brain:
-    """A system where the word has been everywhere: submitted, refused, stored, changed, asked for, superseded."""
+    """A system in which the word has been everywhere: submitted, refused, stored, changed, queried, superseded."""
     await brain.redis.config_set("rdbcompression", "no")  # so that its files can be searched
     await filled(brain)
     await brain.submit("e-1", content=CONTENT, tags=[MARK], metadata={"kept": MARK}, source=MARK, speaker=MARK)
@@ -136,7 +136,8 @@ async def test_nothing_is_found_of_what_was_erased(told: Brain, capsys: pytest.C
 
 
 async def test_the_neighbours_are_still_found_by_both_indexes(brain: Brain) -> None:
-    # One transaction, so that one segment holds it and its neighbours: a segment of its own would just go.
+    # In one transaction, so that one segment holds it and its neighbours: a segment with nothing else would simply be
+    # deleted.
     contents = [f"Neighbour {number} of the depot keeps {number * 7} keys." for number in range(30)]
     offered = [{"content": each, "type": "fact"} for each in [*contents[:15], CONTENT, *contents[15:]]]
     stored = await brain.post("/v1/brain/remember:batch", {"memories": offered})
@@ -153,10 +154,10 @@ async def test_the_neighbours_are_still_found_by_both_indexes(brain: Brain) -> N
 
 
 async def strange_entries(brain: Brain, *streams: str) -> None:
-    """Stand among the live entries of these, the replayed and the dead ones, up to the highest id there can be.
+    """Add strange entries to the live, replayed and dead entries of these streams, up to the highest possible id.
 
-    Each kind in one of the live streams and in one of the dead letters: that none stops a sweep of any is proved where
-    streams are swept alone.
+    Each kind goes to one live stream and one dead-letter stream; the streams' own tests show that none stops a sweep of
+    any.
     """
     live = [place for name in streams for place in (name, replays(name, "ingest"))]
     for places in (live, [dead_letters(name, "ingest") for name in streams]):
@@ -164,7 +165,7 @@ async def strange_entries(brain: Brain, *streams: str) -> None:
             await ask(brain.redis, "XADD", place, "*", *chain.from_iterable(fields))
         for place in places:
             await brain.redis.xadd(place, {FIELD: b"{}"}, id=LAST)
-        await brain.settled()  # what can't be read is dead before nothing more can be added to the dead
+        await brain.settled()  # unreadable entries must be dead letters before those streams are full
 
 
 async def test_strange_entries_keep_no_erasure_from_its_end(told: Brain) -> None:
@@ -207,7 +208,7 @@ async def test_an_erased_parent_is_in_no_child_and_an_erased_head_brings_no_pare
 
 
 async def test_a_workspace_leaves_nothing_but_the_operation_that_ended_it(brain: Brain) -> None:
-    """With keys, submissions by both ways, dead letters; its neighbours keep theirs."""
+    """A workspace with keys, submissions both ways and dead letters is closed; its neighbours keep theirs."""
     await brain.redis.config_set("rdbcompression", "no")
     operator = (brain.container.settings.data_dir / "admin-key").read_text(encoding="utf-8").strip()
     brain.http.headers["authorization"], default = f"Bearer {operator}", brain.http.headers["authorization"]

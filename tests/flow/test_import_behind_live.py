@@ -1,4 +1,5 @@
-"""An import waits: what is remembered while it is on its way is indexed before its tail. Order is counted, not time."""
+"""An import has low priority: what is remembered while it runs is indexed before its rest. Order is
+tested, not time."""
 
 import asyncio
 from array import array
@@ -40,7 +41,8 @@ def file() -> bytes:
 
 
 class Held(WithFaults):
-    """The real model, which begins when it is told to: how fast it is beside the import says nothing of the order."""
+    """The real model, which begins when the test says so: its speed relative to the import must not
+    decide the order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +54,7 @@ class Held(WithFaults):
 
 
 class HeldParts(Container):
-    """Everything else as it is."""
+    """All other parts are the real ones."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, shared=True)
@@ -64,7 +66,7 @@ class HeldParts(Container):
 
 @pytest.fixture
 async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
-    # What was imported long ago and waits for so long would be announced once more, and is counted here.
+    # Old imports that wait this long would be announced again, and would be counted here.
     settings = Settings(
         data_dir=tmp_path / "data",
         streams=Streams(tuning=StreamTuning(poll_s=0.5, reap_s=0.2)),
@@ -101,7 +103,7 @@ async def test_live_memories_are_indexed_before_the_tail_of_an_import(brain: Bra
 
 
 async def _in_hand(brain: Brain, stream: str, least: int) -> bool:
-    """Whether the embedder has read of this stream, and so many entries are there for it."""
+    """True if the embedder has read from this stream, and has at least this many entries pending or unread."""
     groups: Any = await brain.redis.xinfo_groups(stream)
     known = next(each for each in groups if each["name"] == b"embedder")
     return bool(known["pending"]) and known["pending"] + known["lag"] >= least

@@ -1,4 +1,4 @@
-"""Supersede, forget, expire, update: gone from, or changed in, list, recall and both indexes; kept in the history."""
+"""Supersede, forget, expire, update: removed or changed in list, recall and both indexes; kept in the history."""
 
 from collections.abc import AsyncIterator
 
@@ -20,7 +20,7 @@ async def brain(tenant: Brain) -> AsyncIterator[Brain]:
 
 
 async def standing(brain: Brain, memory_id: str) -> tuple[bool, bool]:
-    """Whether the text index and the vector index hold the memory (a tombstone is not holding)."""
+    """Whether the text index and the vector index hold the memory (a tombstone does not count)."""
     text = await brain.container.text.read((await brain.container.text_generation()).name, [memory_id])
     ids = [point_id(memory_id, 0)]
     vectors = await brain.container.vectors.read((await brain.container.vector_generation()).name, ids)
@@ -28,7 +28,7 @@ async def standing(brain: Brain, memory_id: str) -> tuple[bool, bool]:
 
 
 async def gone(brain: Brain, memory_id: str, query: str) -> None:
-    """From list and recall at once, from both indexes soon; the history stays."""
+    """Check that it is gone from list and recall at once, and from both indexes soon; the history stays."""
     assert memory_id not in await brain.listed()
     assert memory_id not in await brain.recalled(query)
     await brain.settled()
@@ -37,7 +37,7 @@ async def gone(brain: Brain, memory_id: str, query: str) -> None:
 
 
 async def replay(brain: Brain) -> None:
-    """Publish every event that there ever was once more, the newest first."""
+    """Publish all earlier events again, the newest first."""
     for stream in ("memory.superseded", "memory.embedded", "memory.stored"):
         for fields in reversed(await brain.entries(stream)):
             await brain.redis.xadd(stream, {FIELD: fields[FIELD.encode()]})
@@ -83,7 +83,7 @@ async def test_a_due_memory_leaves_recall_at_once_and_the_indexes_soon(brain: Br
     async def ends_sooner() -> bool:
         soon = to_iso(brain.container.clock.now() + 500_000)
         answer = await brain.http.patch(f"/v1/brain/memories/{memory_id}", json={"expires_at": soon})
-        return answer.status_code == 200  # a machine that stands still asks for what has passed: once more
+        return answer.status_code == 200  # on a stalled machine the requested time may have passed: ask again
 
     await until(ends_sooner)
 

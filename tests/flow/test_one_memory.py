@@ -1,4 +1,4 @@
-"""One memory's whole way: XADD or POST in, both indexes, recall out."""
+"""The whole way of one memory: XADD or POST in, both indexes, recall out."""
 
 from collections.abc import AsyncIterator
 

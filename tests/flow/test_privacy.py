@@ -1,5 +1,5 @@
-"""What passes through the running pipeline is told by no log, metric, span or process title, nor by the reasons beside
-dead letters: streams, tools, operations, and a stream server that goes away."""
+"""No log, metric, span or process title, and no dead letter's reason, contains what passes through the running
+pipeline: streams, tools, operations, and a stream server that goes away."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
@@ -38,7 +38,7 @@ def ear(capfd: pytest.CaptureFixture[str]) -> Iterator[Ear]:
 
 @pytest.fixture
 async def heard(ear: Ear, tmp_path: Path) -> AsyncIterator[Brain]:
-    """Behind a real HTTP server, with short pauses; what fails is tried to the end, however much fails."""
+    """Behind a real HTTP server, with short pauses; failing entries are tried to the end, however many fail."""
     streams = Streams(
         backoff_s=(0.05, 0.05),
         tuning=StreamTuning(poll_s=0.1, reap_s=0.05, breaker_s=0.05, reconnect_max_s=0.2, failing_share=1),
@@ -60,7 +60,7 @@ def nothing_told(ear: Ear, **more: str) -> None:
 
 
 async def reasons(redis: Redis) -> str:
-    """What stands beside dead letters and parked entries."""
+    """The reasons stored with dead letters and parked entries."""
     found = []
     keys: Any = await redis.keys("*")
     for key in keys:
@@ -101,7 +101,7 @@ async def test_submissions_that_nobody_can_take(heard: Brain, ear: Ear) -> None:
 
 
 async def test_rooms_that_fail_with_words_that_quote(heard: Brain, ear: Ear, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fault that nobody foresaw, in each service; then an operation that fails."""
+    """An unexpected fault in each service; then an operation that fails."""
 
     async def quoting(*given: Any, **named: Any) -> Any:
         raise RuntimeError(f"{given} {named}")

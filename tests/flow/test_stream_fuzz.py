@@ -1,4 +1,4 @@
-"""Whatever is put on a stream, nothing comes of it but memories and dead letters, and every service goes on.
+"""Whatever is put on a stream, the only results are memories and dead letters, and every service keeps running.
 
 `OPENBRAIN_STREAM_FUZZ=5000 OPENBRAIN_STREAM_FUZZ_SEED=7 pytest tests/flow/test_stream_fuzz.py` is the long form.
 """
@@ -43,18 +43,18 @@ READ = {
     **dict.fromkeys((SUBMITTED.name, f"{SUBMITTED.name}.bound"), ("ingest",)),
     **{spec.name: spec.groups for spec in ABOUT_MEMORIES},
 }
-"""Every stream that a memory takes, and its groups."""
+"""Every stream that a memory passes through, and its groups."""
 READ_AT_ALL = READ | {spec.name: spec.groups for spec in STREAMS if spec.groups}
 pytestmark = [
     pytest.mark.timeout(max(300, EXAMPLES * 20)),
-    # The services, in their thread, spread their pauses at random while an example is drawn.
+    # The services, in their thread, randomise their pauses while an example is drawn.
     pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies"),
 ]
 
 
 @dataclass
 class Fuzzed:
-    """A running system in a thread of its own, and what was put on its streams."""
+    """A running system in a separate thread, and what was put on its streams."""
 
     system: Running
     http: httpx.AsyncClient
@@ -64,7 +64,7 @@ class Fuzzed:
     put: dict[str, dict[str, Fields]] = field(default_factory=dict)
     """By stream: entry id to its fields."""
     places: dict[str, object] = field(default_factory=dict)
-    """By entry id: where in its event the strange value stands."""
+    """By entry id: the place of the strange value in its event."""
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(2 * PATIENCE_S)
@@ -75,16 +75,16 @@ class Fuzzed:
         return str(entry)
 
     async def settled(self, streams: Collection[str] = READ) -> None:
-        """Wait until nothing is on its way, in hand or parked."""
+        """Wait until nothing is on its way, pending or parked."""
         await until(Stillness(self.system.container.store.outbox, self.redis, streams=streams))
 
     async def dead(self, stream: str, group: str) -> dict[str, dict[bytes, bytes]]:
-        """Dead letters by the entry that they were."""
+        """Dead letters by the id of their original entry."""
         found = await self.redis.xrange(dead_letters(stream, group))
         return {fields[b"entry"].decode(): fields for _, fields in found}
 
     async def caused(self) -> set[str]:
-        """Ids of submissions that became memories, or were known already."""
+        """Ids of submissions that became memories, or were already known."""
         found = await self.redis.xrange(STORED.name)
         ours = self.put.get(STORED.name, {})
         bodies = (orjson.loads(fields[DATA]) for entry, fields in found if entry.decode() not in ours)
@@ -93,8 +93,8 @@ class Fuzzed:
 
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
-    """Started as `openbrain up` starts it, with short pauses, every span made, every line written."""
-    # Most of what is put on our own streams here can't be read; that it stops a service is not what is looked at.
+    """Started as by `openbrain up`, with short pauses, every span recorded, every line logged."""
+    # Most entries put on our own streams here are unreadable; this test is not about the stop that this causes.
     streams = Streams(
         backoff_s=(0.05, 0.05),
         bound_workspaces=("bound",),
@@ -118,7 +118,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
             ):
                 first = await http.post("/v1/brain/remember", json={"content": "here before", "type": "fact"})
                 made.append(Fuzzed(system, http, redis, asyncio.get_running_loop(), first.json()["id"]))
-                for stream in READ:  # so that there is a stream to look at
+                for stream in READ:  # so that the stream exists
                     await made[0].add(stream, [(b"nothing", b"of ours")])
                 ready.set()
                 await asyncio.to_thread(done.wait)
@@ -136,7 +136,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
 
 @st.composite
 def some_entries(draw: st.DrawFn) -> list[tuple[str, Fields]]:
-    """Of any stream that is read, about a memory that is there and about one that is not."""
+    """Entries of any stream that is read, about a memory that exists and about one that does not."""
     found = []
     for stream in draw(st.lists(st.sampled_from([SUBMITTED.name, *READ]), min_size=1, max_size=12)):
         if stream.startswith(SUBMITTED.name):
@@ -161,7 +161,8 @@ def checked(fuzzed: Fuzzed, strange: Sequence[tuple[str, Fields]]) -> None:
 
 
 async def _example(fuzzed: Fuzzed, strange: Sequence[tuple[str, Fields]]) -> None:
-    """Strange entries among good ones: the good ones are remembered, the strange ones are memories or dead letters."""
+    """Put strange entries among good ones: the good ones are remembered, the strange ones become memories or dead
+    letters."""
     known = fuzzed.memory_id.encode()
     good = []
     added: dict[str, list[str]] = {stream: [] for stream in READ}
@@ -192,7 +193,7 @@ async def _example(fuzzed: Fuzzed, strange: Sequence[tuple[str, Fields]]) -> Non
 
 
 def _is_dead_letter(letter: dict[bytes, bytes], fields: Fields) -> None:
-    """With its reason, and with what it was."""
+    """Check that it has a reason, and all original fields."""
     assert letter[b"error"]
     assert letter[b"message"]
     values = set(letter.values())
@@ -205,13 +206,13 @@ def test_every_entry_becomes_a_memory_or_a_dead_letter(fuzzed: Fuzzed) -> None:
     async def well() -> bool:
         return bool((await fuzzed.http.get("/v1/health")).json()["status"] == "ok")
 
-    fuzzed.run(until(well))  # a busy machine may be too slow for one look
+    fuzzed.run(until(well))  # on a busy machine one check may not be enough
     assert fuzzed.run(fuzzed.redis.xlen(dead_letters(SUBMITTED.name, "ingest"))) > 0
 
 
 @pytest.mark.slow("some hundred entries, each read by every group of its stream")
 def test_any_value_that_an_event_can_hold_is_handled_or_refused_at_once(fuzzed: Fuzzed) -> None:
-    """Each member of each event that a service reads: a value at the ends of its type costs no second attempt."""
+    """Each field of each event that a service reads: a value at the limits of its type costs no second attempt."""
     chosen = SEED or str(random.SystemRandom().randrange(10**6))
     print(f"again: OPENBRAIN_STREAM_FUZZ_SEED={chosen}")  # noqa: T201 - in the report of a run that finds nothing, too
     chance, most = random.Random(chosen), 10_000 if EXAMPLES else 1

@@ -1,4 +1,4 @@
-"""A tick in the whole pipeline: asked for by the schedule, over HTTP and by a producer; what it says and leaves."""
+"""A tick in the whole pipeline: requested by the schedule, over HTTP and by a producer; what it reports and leaves."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,8 +16,8 @@ from tests.support.waiting import until
 
 
 async def test_a_vault_keeps_itself(tmp_path: Path) -> None:
-    # By the clock that the system has: what is older than some days is told no more. The next slot of the schedule is
-    # half a year away, so that no second one comes while this runs.
+    # By the system's clock: what is some days old is not reported any more. The next slot of the schedule is half a
+    # year away, so that no second one comes while this runs.
     now = datetime.now(UTC)
     new, far = now - timedelta(hours=1), now + timedelta(days=180)
     pages = Pages(tmp_path / "vault")

@@ -1,4 +1,4 @@
-"""A set of servers for one test, and what an operator's environment says about them."""
+"""A set of servers for one test, and the environment variables of an operator who uses them."""
 
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ from tests.support.waiting import PATIENCE_S, until
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What a test runs on: the settings of every process, the truth and the streams to look at."""
+    """What a test runs on: the settings of every process, and access to database and streams."""
 
     environment: Mapping[str, str]
     store: SqlStore
@@ -39,19 +39,19 @@ class Servers:
     key: str
 
     async def submit(self, number: int, content: str, **more: Any) -> None:
-        """One XADD."""
+        """Submit by one XADD."""
         offered = MemorySubmitted(**{"type": MemoryType.FACT, "workspace_id": "default", "content": content, **more})
         body = encode(SUBMITTED.name, offered, event_id=f"s-{number}", at=0)
         await self.redis.xadd(self.prefix + SUBMITTED.name, {FIELD: body})
 
     async def leader(self, keepers: Sequence[Process]) -> Process:
-        """The housekeeper that has the lease: on a busy machine more than one may have had it."""
+        """The housekeeper that holds the lease: on a busy machine several may have held it."""
         holders = "SELECT holder FROM leases WHERE name = 'housekeeper'"
         pids = {each.popen.pid: each for each in keepers}
 
         async def who() -> Process | None:
             found = await rows(self.store._database, holders)
-            # host-pid-random
+            # The holder's name is host-pid-random.
             return next((pids.get(int(each["holder"].rsplit("-", 2)[1])) for each in found), None)
 
         async def somebody() -> bool:
@@ -67,7 +67,7 @@ class Servers:
 
 
 def environment(name: str, *, redis: Server, mariadb_url: str, elasticsearch: Server, ollama: Server) -> dict[str, str]:
-    """As an operator sets it; times scaled down."""
+    """The environment as an operator sets it, with times scaled down."""
     return {
         "OPENBRAIN_STREAMS__URL": redis.url,
         "OPENBRAIN_STREAMS__PREFIX": f"{name}.",
@@ -82,14 +82,14 @@ def environment(name: str, *, redis: Server, mariadb_url: str, elasticsearch: Se
         "OPENBRAIN_VECTORS__URL": f"elasticsearch+{elasticsearch.url}",
         "OPENBRAIN_EMBEDDING__URL": ollama.url,
         "OPENBRAIN_EMBEDDING__MODEL": "all-minilm",
-        # A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here.
+        # On a busy machine an answer may rightly lack an index; these tests are about something else.
         "OPENBRAIN_RECALL__TUNING__INDEX_TIMEOUT_S": "60",
         "OPENBRAIN_HOUSEKEEPING__TUNING__LEASE_S": "2",
     }
 
 
 async def prepared(values: Mapping[str, str], name: str, folder: Path) -> Servers:
-    """Schema, workspace and key."""
+    """Create the schema, a workspace and a key."""
     upgrade(values["OPENBRAIN_TRUTH__URL"])
     clock = SystemClock()
     store = open_store(Truth(url=values["OPENBRAIN_TRUTH__URL"]), folder, clock)
@@ -103,7 +103,7 @@ async def prepared(values: Mapping[str, str], name: str, folder: Path) -> Server
 async def servers(
     tmp_path: Path, redis_server: Server, mariadb_url: str, elasticsearch_server: Server, ollama_server: Server
 ) -> AsyncIterator[Servers]:
-    """The run's shared servers, with names of this test's own."""
+    """The run's shared servers, with names that only this test uses."""
     name = f"t{uuid.uuid4().hex[:10]}"
     values = environment(
         name, redis=redis_server, mariadb_url=mariadb_url, elasticsearch=elasticsearch_server, ollama=ollama_server

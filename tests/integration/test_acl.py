@@ -1,4 +1,4 @@
-"""The users of the stream server, on real servers that load the file: each does its work, and nothing else."""
+"""The users of the stream server, on real servers that load the ACL file: each can do its work, and nothing else."""
 
 import dataclasses
 import json
@@ -35,7 +35,7 @@ OBSERVER = "user observer on >watching ~* &* +@all"
 
 @dataclasses.dataclass(frozen=True)
 class Guarded:
-    """A server that loaded our file, and the passwords."""
+    """A server that loaded our ACL file, and the users' passwords."""
 
     port: int
     passwords: dict[str, str]
@@ -94,7 +94,7 @@ async def test_nobody_comes_in_without_a_name(guarded: Guarded) -> None:
 
 @pytest.mark.slow("the first starts a stream server with all users, and the command twice")
 async def test_the_scaler_counts_and_that_is_all(guarded: Guarded) -> None:
-    """What KEDA asks; the groups are there before it looks."""
+    """The commands that KEDA sends; the groups exist before it asks."""
     prepare = [str(PROGRAM), "streams", "groups", "prepare", "--wait", "20", "--json"]
     made = {"PATH": "/usr/bin:/bin", "OPENBRAIN_STREAMS__PREFIX": PREFIX}
     made["OPENBRAIN_STREAMS__URL"] = guarded.url("housekeeper")

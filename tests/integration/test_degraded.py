@@ -1,4 +1,4 @@
-"""With Ollama and Elasticsearch going away and coming back: writing never stops, recall says what it lacks."""
+"""While Ollama and Elasticsearch go away and come back, writing never stops, and recall reports what it lacks."""
 
 import time
 import uuid
@@ -20,7 +20,7 @@ from tests.support.waiting import until
 async def breakable(
     tmp_path: Path, redis_server: Server, mariadb_url: str, private_server: Starter
 ) -> AsyncIterator[tuple[Servers, ServerProcess, ServerProcess]]:
-    """Servers of which Ollama and Elasticsearch are the test's own."""
+    """Servers with a private Ollama and a private Elasticsearch."""
     name = f"t{uuid.uuid4().hex[:10]}"
     ollama, elasticsearch = private_server("ollama"), private_server("elasticsearch")
     values = environment(
@@ -37,7 +37,7 @@ async def breakable(
 
 
 async def recall(http: httpx.AsyncClient, query: str) -> tuple[list[str], list[str]]:
-    """Contents found, and what the answer lacks."""
+    """The contents found, and what the answer lacks."""
     answer: dict[str, Any] = (
         (await http.post("/v1/brain/recall", json={"query": query, "precision": "recall"})).raise_for_status().json()
     )
@@ -76,7 +76,7 @@ async def test_nothing_stops_writing_and_everything_arrives_unattended(
             await until(lambda: is_indexed(first))
 
             async def answered(query: str, content: str, lacking: list[str]) -> bool:
-                """A busy machine may be too slow for more than what is away, and says so."""
+                """A busy machine may be too slow for more than the part that is away, and reports that too."""
                 return await recall(http, query) == ([content], lacking)
 
             await until(lambda: answered("heron", "The heron fishes at the weir.", []))

@@ -1,5 +1,5 @@
-"""Erasing and cleaning on Redis, MariaDB and Elasticsearch: nothing is left in tables, streams, indexes, files of the
-servers that keep them for us, and logs; also where the housekeeper is killed in the middle."""
+"""Erasing and cleaning on Redis, MariaDB and Elasticsearch: nothing is left in tables, streams, indexes, logs and the
+servers' files; also if the housekeeper is killed in the middle."""
 
 import asyncio
 import uuid
@@ -21,13 +21,13 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.timeout(600)
 MARK = "Xyzzyqwertzuiop"
 NAME = "Qwzxasdfghjkl"
-"""Of an address that is cleaned."""
+"""The name in an address that is cleaned."""
 VIEWER = Viewer(workspace_id="default", agent_id="")
 
 
 @pytest.fixture
 def owned(private_server: Starter) -> tuple[ServerProcess, ServerProcess]:
-    """A Redis and an Elasticsearch whose files are this test's own."""
+    """A Redis and an Elasticsearch whose files only this test uses."""
     return private_server("redis"), private_server("elasticsearch")
 
 

@@ -1,5 +1,5 @@
-"""Rooms as processes at level DEBUG while their servers die one after another: their logs, metrics, answers about
-themselves and process titles hold nothing of what passed through, and no password of a URL."""
+"""Services as processes at level DEBUG while their servers die one after another: their logs, metrics, status answers
+and process titles contain nothing of what passed through, and no password of a URL."""
 
 import re
 import uuid
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.servers(*SERVERS)
 
 @dataclass(frozen=True)
 class Marked:
-    """Servers of the test's own, reached with passwords that are marks."""
+    """Servers that only these tests use, reached with passwords that are marks."""
 
     marks: Marks
     servers: Servers
@@ -49,7 +49,7 @@ def with_login(url: str, user: str, password: str) -> str:
 
 @asynccontextmanager
 async def with_passwords(folder: Path, mortal: dict[str, ServerProcess]) -> AsyncIterator[Marked]:
-    """Servers that were just started, and are given passwords."""
+    """Give passwords to newly started servers."""
     marks = Marks()
     passwords = {name: marks(f"password of {name}") for name in mortal}
     database = mortal["mariadb"].url
@@ -85,7 +85,7 @@ async def with_passwords(folder: Path, mortal: dict[str, ServerProcess]) -> Asyn
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def whole(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Callable[[], Awaitable[Marked]]]:
-    """Start servers for all tests of this file, and new ones where a test has killed them."""
+    """Start servers for all tests of this file, and new ones after a test has killed them."""
     for name in SERVERS:
         need(name)
     async with AsyncExitStack() as stack:
@@ -107,7 +107,7 @@ async def marked(whole: Callable[[], Awaitable[Marked]]) -> Marked:
 
 
 async def use(marked: Marked, api: Process) -> None:
-    """Each route with marks, and entries with marks on the stream, whatever becomes of them."""
+    """Request each route with marks, and put entries with marks on the stream, whatever becomes of them."""
     async with marked.servers.http(api.url) as http:
         for request in well_formed(marked.marks, {}):
             await http.request(
@@ -120,7 +120,7 @@ async def use(marked: Marked, api: Process) -> None:
 
 
 async def told(started: Services) -> dict[str, str]:
-    """What each process says of itself."""
+    """The texts that each process exposes: log, title, metrics and status."""
     found = {}
     async with httpx.AsyncClient() as http:
         for each in started.started:
@@ -142,7 +142,7 @@ READERS = {
     "EMBEDDING": "embedder",
     "VECTORS": "indexer-vector",
 }
-"""A service that reads each URL."""
+"""For each URL, a service that uses it."""
 
 
 @pytest.mark.slow("the first starts the four servers of all tests here")
@@ -151,7 +151,7 @@ READERS = {
 async def test_an_address_that_can_not_work_is_told_without_its_secret(
     marked: Marked, tmp_path: Path, part: str
 ) -> None:
-    """Nobody there, a login that is refused, and what is no address."""
+    """An address without a server, a refused login, and a malformed address."""
     name, wrong = f"OPENBRAIN_{part}__URL", marked.marks
     right = marked.servers.environment[name]
     urls = [
@@ -184,7 +184,7 @@ async def test_nothing_is_told_while_servers_die(marked: Marked, tmp_path: Path)
     servers, marks = marked.servers, marked.marks
     with services(servers.environment, tmp_path) as started:
         for service in ROOMS:
-            # Titles of processes are read, and a fork has its parent's.
+            # Process titles are read, and a fork has its parent's title.
             started.installed = service == "api"
             started.start(service)
         await started.all_ready()

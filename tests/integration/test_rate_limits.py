@@ -1,4 +1,5 @@
-"""Two API processes and one Redis: a key's requests are counted together, and go on when the Redis is gone."""
+"""Two API processes and one Redis: a key's requests are counted together, and continue to be answered when the Redis
+is gone."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,8 +22,8 @@ from tests.support.waiting import PATIENCE_S
 NOWHERE = "http://127.0.0.1:9"
 LIMIT = 30
 TRIES = 20
-"""Each with a key of its own: a process that waits a quarter of a second for Redis counts alone, and then nothing is
-shown; on a busy machine that may be now and then."""
+"""Attempts, each with a new key: a process that waits a quarter of a second for Redis counts alone, and then the
+attempt shows nothing. That may happen now and then on a busy machine."""
 
 
 async def new_keys(mariadb_url: str, folder: Path) -> list[str]:
@@ -41,7 +42,7 @@ async def new_keys(mariadb_url: str, folder: Path) -> list[str]:
 
 
 async def statuses(urls: list[str], key: str, count: int) -> list[int]:
-    """Of requests to each in turn."""
+    """The statuses of requests sent to each URL in turn."""
     async with httpx.AsyncClient(
         headers={"authorization": f"Bearer {key}"}, timeout=PATIENCE_S, trust_env=False
     ) as client:
@@ -83,7 +84,7 @@ async def test_replicas_count_together_and_alone_without_redis(
             pytest.fail("Redis never answered in time")
         redis.kill()
         alone = await statuses(urls, key, 20)
-        # A key that was just empty is not asked for again at once: the loss is seen at the next question.
+        # A key that was just empty is not checked with Redis again at once, so the loss is noticed at the next check.
         async with asyncio.timeout(PATIENCE_S):
             while "openbrain_api_rate_limits_shared 0.0" not in await metrics(urls[0]):
                 alone += await statuses(urls[:1], key, 1)
@@ -91,7 +92,7 @@ async def test_replicas_count_together_and_alone_without_redis(
 
     assert set(shared) == {200, 429}
     assert LIMIT <= shared.count(200) <= LIMIT + came_in + 2
-    assert set(alone) <= {200, 429}, "nobody is told of the Redis"
+    assert set(alone) <= {200, 429}, "no answer mentions the Redis"
     assert after == lost[0] + 1
 
 

@@ -1,7 +1,7 @@
-"""The agents' own client, as it is published, reads our feed from a folder and from our API, and posts into our vault.
+"""The agents' own published client reads our feed from a folder and from our API, and posts into our vault.
 
-Its driver and the maker of vaults lie beside this repository; without them, or without a package index, there is
-nothing to run.
+Its driver and the generator of vaults are next to this repository; without them, or without a package index, the test
+can't run.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ DRIVER, MAKER = COMPAT / "feed_client.py", COMPAT / "gen_vault.py"
 
 
 async def driven(*arguments: str) -> str:
-    """What the driver prints; every check of it has passed."""
+    """Return what the driver prints; all its checks have passed."""
     python, out = str(AGENTIHOOKS.folder / "bin" / "python"), asyncio.subprocess.PIPE
     running = await asyncio.create_subprocess_exec(
         python, str(DRIVER), *arguments, stdout=out, stderr=asyncio.subprocess.STDOUT

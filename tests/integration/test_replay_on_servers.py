@@ -1,4 +1,4 @@
-"""A replay goes on after the housekeeper that fed it was killed: every entry comes again, and none for ever."""
+"""A replay continues after the housekeeper that fed it was killed: every entry comes again, and none for ever."""
 
 from collections import Counter
 
@@ -29,7 +29,7 @@ async def _published(servers: Servers) -> str:
 
 
 async def _asked(servers: Servers) -> Operation:
-    # At this rate a step is short, and the kill comes between many of them.
+    # At this rate a step is short, so the kill comes between two of many.
     request = {"stream": STORED.name, "groups": [GROUP], "from": "-", "to": "+", "rate": 100}
     asked = Operation(id=uuid7(1), workspace_id="default", kind=REPLAY, actor="test", request=request, total=COUNT)
     return await servers.store.operations.start_operation(asked)
@@ -58,7 +58,7 @@ async def test_a_replay_outlives_the_housekeeper_that_is_killed(servers: Servers
 
         await until(in_the_middle, pause=0.05)
         (await servers.leader(keepers)).kill()
-        assert await in_the_middle(), "or this proves nothing"
+        assert await in_the_middle(), "otherwise this test proves nothing"
         before = await now()
 
         async def done() -> bool:
@@ -67,11 +67,11 @@ async def test_a_replay_outlives_the_housekeeper_that_is_killed(servers: Servers
         await until(done, pause=0.2)
         after = await now()
 
-    assert after.done >= COUNT > before.done, "it went on from where it was"
+    assert after.done >= COUNT > before.done, "it continued from where it was"
     assert min(seen.all.count(number) for number in range(COUNT)) >= 2, "each came again"
     extra = sum(count - 2 for count in Counter(seen.all).values())
-    assert extra <= COUNT // 2, "only what the killed one had not written down came once more"
-    # What waits may be told as done by the step that copied the last of it; the rest is the housekeeper's sweep.
+    assert extra <= COUNT // 2, "only what the killed one had not recorded came once more"
+    # The step that copied the last entries may report waiting ones as done; the housekeeper's sweep does the rest.
     assert await drop_settled(servers.redis, stream, GROUP) == 0, "nothing is left of it"
 
 

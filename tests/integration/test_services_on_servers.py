@@ -55,7 +55,7 @@ async def test_replicas_share_the_work_and_a_kill_in_the_middle_loses_nothing(
 
 
 async def handled(url: str) -> float:
-    """How many entries a service says that it handled."""
+    """The number of entries that a service reports as handled."""
     async with httpx.AsyncClient() as http:
         text = (await http.get(f"{url}/metrics")).text
     lines = [line for line in text.splitlines() if line.startswith("openbrain_stream_entries_total")]

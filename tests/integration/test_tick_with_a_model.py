@@ -1,4 +1,4 @@
-"""A tick that asks a real language model: so small that most of what it says is wrong, which is what must be borne."""
+"""A tick that asks a real language model, which is so small that most of its answer is wrong; the tick must cope."""
 
 import asyncio
 import subprocess
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.servers("ollama")
 __all__ = ["clock", "database", "database_url", "pages", "ports"]
 
 TOKENS = 80
-"""A model like this one does not end by itself; at some ten tokens a second on a loaded machine this is a while."""
+"""Such a model does not stop by itself; at some ten tokens per second on a loaded machine this takes a while."""
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def store(database: Database, clock: FakeClock) -> SqlStore:
 
 @pytest.fixture
 async def reasoner() -> AsyncIterator[ChatReasoner]:
-    """On Ollama's own chat completions."""
+    """The reasoner, on Ollama's chat completions."""
     need("ollama")
     try:
         models = await asyncio.to_thread(chat_model.installed)
@@ -66,7 +66,7 @@ async def test_what_a_bad_model_says_is_judged_item_by_item(reasoner: ChatReason
     assert ai["tokens_in"] > 300
     assert 0 < ai["tokens_out"] <= TOKENS
     assert ai["duration_ms"] > 0
-    # Whatever it said: each item is taken or refused with a reason, and what was taken stands on the disk.
+    # Whatever it answered: each item is accepted, or refused with a reason, and accepted items are on disk.
     refused = {each["item"]: each["reason"] for each in result["refused"]}
     assert ai["cut"] == ("answer" in refused)
     assert result["done"] or refused

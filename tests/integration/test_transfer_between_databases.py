@@ -1,4 +1,5 @@
-"""A workspace moves to the other database, stopped in the middle both ways: nothing is lost, memory stays flat.
+"""A workspace moves to the other database, interrupted in the middle both ways: nothing is lost, and memory stays
+flat.
 
 A thousand memories here; `OPENBRAIN_TRANSFER_ROWS=100000 pytest tests/integration/test_transfer_between_databases.py
 --timeout 3600` moves a hundred thousand, and prints what it took.
@@ -37,13 +38,13 @@ from tests.support.waiting import until
 
 ROWS = int(os.environ.get("OPENBRAIN_TRANSFER_ROWS", "20000" if long_form() else "1000"))
 FLAT_MB = 96
-"""How much an API process may grow by an export or an import, however large."""
+"""How much an API process may grow by an export or import of any size."""
 NOWHERE = "http://127.0.0.1:9"
 
 
 @dataclass(frozen=True)
 class Place:
-    """A database, an API on it, and the keys of its one workspace."""
+    """A database, an API on it, and the keys of its only workspace."""
 
     store: SqlStore
     services: Services
@@ -64,7 +65,7 @@ class Place:
         return out.decode()
 
     def peak_mb(self) -> float:
-        """The most memory that the API ever held."""
+        """The peak memory of the API process."""
         status = Path(f"/proc/{self.api.popen.pid}/status").read_text(encoding="ascii")
         found = re.search(r"VmHWM:\s+(\d+) kB", status)
         assert found is not None
@@ -107,7 +108,7 @@ def environment(url: str, redis: Server, name: str) -> dict[str, str]:
 
 
 async def fill(store: SqlStore, count: int) -> None:
-    """Ordinary memories: one in ten replaces an earlier one, one in twenty was edited, one in fifty forgotten."""
+    """Store ordinary memories: one in ten replaces an earlier one, one in twenty was edited, one in fifty forgotten."""
     known: list[Memory] = []
     for start in range(0, count, 500):
         writes = []
@@ -147,7 +148,7 @@ async def fill(store: SqlStore, count: int) -> None:
 
 
 async def begun(source: Place, part: Path) -> None:
-    """An export that was cut off in the middle of a line, as a stopped command leaves it."""
+    """Begin an export that is cut off in the middle of a line, as a stopped command leaves it."""
     async with source.http() as http, http.stream("GET", "/v1/brain/export") as response:
         assert response.status_code == 200
         with part.open("wb") as file:
@@ -160,7 +161,7 @@ async def begun(source: Place, part: Path) -> None:
 
 
 async def half_sent(target: Place, file: Path) -> None:
-    """An import whose sender goes away in the middle, when a part of it is in."""
+    """Send half of an import, then go away."""
     half = file.stat().st_size // 2
 
     async def body() -> AsyncIterator[bytes]:
@@ -250,7 +251,7 @@ async def test_a_workspace_moves_to_the_other_database(
     assert footer["history"] > ROWS
     assert footer["lineage"] > ROWS // 20
     assert 0 < some < ROWS
-    # The database may finish what it was asked just before the kill: `some` is the least.
+    # The database may finish a statement that it received just before the kill: `some` is the minimum.
     counts = re.search(r"(\d+) created, (\d+) already there", told)
     assert counts, told
     created, known = map(int, counts.groups())

@@ -1,4 +1,4 @@
-"""Fixtures of the tools: the brain behind them."""
+"""Fixtures of the tools: the brain that they use."""
 
 from tests.support.api.brain import brain, brain_database_url
 

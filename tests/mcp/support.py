@@ -1,4 +1,4 @@
-"""The tools through the protocol's own client, on a whole brain."""
+"""Call the tools through the MCP SDK's own client, on a whole brain."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -18,7 +18,7 @@ from tests.support.cli.terminal import PROGRAM
 
 @asynccontextmanager
 async def tools(brain: Brain, key: str, toolsets: frozenset[Toolset] = frozenset(Toolset)) -> AsyncIterator[Client]:
-    """The tools on a client with this key."""
+    """An MCP client of the tools, with this key."""
     async with (
         OpenBrain("http://brain", key, transport=httpx.ASGITransport(brain.app()), attempts=1) as asked,
         on(asked, toolsets) as connected,
@@ -28,7 +28,7 @@ async def tools(brain: Brain, key: str, toolsets: frozenset[Toolset] = frozenset
 
 @asynccontextmanager
 async def on(asked: OpenBrain, toolsets: frozenset[Toolset] = frozenset(Toolset)) -> AsyncIterator[Client]:
-    """The tools on this client."""
+    """An MCP client of the tools, on this API client."""
 
     async def client(_request: Any) -> OpenBrain:
         return asked
@@ -50,7 +50,7 @@ def fields(result: CallToolResult) -> Any:
 async def bridge(
     environment: Mapping[str, str],
 ) -> AsyncIterator[tuple[asyncio.subprocess.Process, asyncio.StreamWriter, asyncio.StreamReader]]:
-    """`openbrain mcp` as an installed program, with its standard input and output; ended by the end of its input."""
+    """The installed `openbrain mcp` with its standard input and output; it ends when its input ends."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         PROGRAM, "mcp", stdin=pipe, stdout=pipe, env=environment, limit=2**22

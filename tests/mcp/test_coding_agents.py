@@ -1,6 +1,6 @@
-"""What a model receives of our tools through coding agents: they hand on what they like of a result.
+"""What a model receives of our tools through coding agents, which may pass on only parts of a result.
 
-The real programs, against a model's API that calls the tools as it is told.
+The real programs run against a fake model API that calls the tools as scripted.
 """
 
 import re
@@ -32,7 +32,7 @@ CODING_AGENTS = [
 
 
 async def received(brain: Brain, agent: Agent, home: Path) -> Sequence[str]:
-    """The results of all calls, as the model has them in its last request."""
+    """The results of all calls, as they are in the last request to the model."""
     key, app, model = await brain.key(), with_mcp(brain.app()), ScriptedModel(CALLS)
     async with http(app, key) as client:
         await remembered(client, "Deploys are on Tuesdays.")

@@ -1,4 +1,5 @@
-"""The real clients, connected by one line: they reach the tools, run the hooks, and are left without a trace."""
+"""The real clients, connected by one command: they reach the tools, run the hooks, and are disconnected without a
+trace."""
 
 import asyncio
 import json
@@ -22,7 +23,7 @@ QUIET = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER":
 
 
 class Person:
-    """Someone who types commands in a home of their own, with an admin's key."""
+    """A user who types commands in a separate home, with an admin's key."""
 
     def __init__(self, home: Path, url: str, key: str) -> None:
         self.home, self.data = home, home / "data"
@@ -102,7 +103,7 @@ async def test_gemini_lists_the_tools_and_is_left_without_a_trace(brain: Brain, 
 
 
 def fake_provider(url: str) -> dict[str, Any]:
-    """What OpenClaw has to know of a model that answers at this address."""
+    """OpenClaw's configuration of a model at this address."""
     costs = dict.fromkeys(("input", "output", "cacheRead", "cacheWrite"), 0)
     model = {"id": MODEL, "name": MODEL, "contextWindow": 32_000, "maxTokens": 2_000, "input": ["text"]}
     model |= {"reasoning": False, "cost": costs}
@@ -120,7 +121,7 @@ def fake_provider(url: str) -> dict[str, Any]:
 @pytest.mark.timeout(900)
 @pytest.mark.slow("the real client takes a quarter of a minute to start")
 async def test_openclaw_recalls_and_is_left_without_a_trace(brain: Brain, tmp_path: Path) -> None:
-    """It offers a model three tools by which it finds the others."""
+    """OpenClaw offers a model three tools, by which it finds the others."""
     need("node")
     need("openclaw")
     recall = {"id": "openbrain__brain_recall", "args": {"query": "when do we deploy?"}}

@@ -1,4 +1,5 @@
-"""Laws over all tools: another tenant's is like nothing, bad input is told in a sentence, stored text is fenced."""
+"""Properties of all tools: another tenant's data is answered like nothing, bad input gets one sentence, stored text
+is fenced."""
 
 import dataclasses
 import re
@@ -44,7 +45,7 @@ ENDING = frozenset(tool.name for tool in TOOLS if tool.hints.destructive_hint)
 def calls(
     memory: str, signal: str, arc: str, recall: str = UNKNOWN, subscription: str = UNKNOWN
 ) -> dict[str, dict[str, Any]]:
-    """Of every tool one call that would show, or touch, what these ids name."""
+    """For every tool, one call that would show or change what these ids name."""
     return {
         "brain_remember": {"content": "x", "type": "fact", "supersedes": memory},
         "brain_recall": {"query": SECRET, "workspace_id": "w2", "filter": {"agent_id": "bob"}},
@@ -82,7 +83,7 @@ def calls(
 
 @pytest.fixture
 def two_vaults(brain: Brain, tmp_path: Path) -> Brain:
-    """A vault for each of two workspaces, the second with an arc and a feed."""
+    """A brain in which two workspaces have a vault, the second with an arc and a feed."""
     folders = {name: tmp_path / name for name in ("w1", "w2")}
     for folder in folders.values():
         (folder / "brain-feed").mkdir(parents=True)
@@ -95,7 +96,7 @@ def two_vaults(brain: Brain, tmp_path: Path) -> Brain:
 
 
 async def theirs(brain: Brain) -> dict[str, dict[str, Any]]:
-    """What bob of the other workspace has: calls that name it."""
+    """Create bob's data in the other workspace; return the calls that name it."""
     async with tools(brain, await brain.key("w2", "bob")) as bob:
         said = {"content": f"The {SECRET} code is 5.", "type": "fact", "tags": [SECRET], "project": SECRET}
         memory = fields(await bob.call_tool("brain_remember", said))["id"]
@@ -125,7 +126,7 @@ async def test_whoever_may_see_it_is_shown_it_within_a_fence(two_vaults: Brain) 
             if SECRET in text(result):
                 shown.add(name)
                 assert result.structured_content is None
-                if name == "brain_context":  # fenced by the server, with marks that stay while nothing changes
+                if name == "brain_context":  # fenced by the server, with marks that stay until something changes
                     continue
                 mark = re.findall(r"^<<\w+ (\w{12}) 1>>$", text(result), re.MULTILINE)[0]
                 assert text(result).index(fence.NOTICE) < text(result).index(SECRET)
@@ -179,7 +180,7 @@ def listed(toolsets: frozenset[Toolset]) -> str:
 
 def test_the_list_of_tools_is_small() -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of how it opens its own vocabulary
+        warnings.simplefilter("ignore", DeprecationWarning)  # a warning about how it opens its own vocabulary
         from bpe_openai import get_encoding
 
         encoding = get_encoding("o200k_base")

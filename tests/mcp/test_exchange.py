@@ -1,4 +1,4 @@
-"""A request answered by a plain call is answered as the SDK's own transport answers it."""
+"""A request that is answered by a plain call gets the same answer as from the SDK's own transport."""
 
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -50,7 +50,7 @@ ASKED: Mapping[str, Mapping[str, object]] = {
 
 
 async def _in_parts(body: bytes) -> AsyncIterator[bytes]:
-    """Its length is not told before: such a request goes the SDK's own way."""
+    """The length is not known in advance: such a request is handled by the SDK itself."""
     yield body
 
 

@@ -1,4 +1,5 @@
-"""The MCP inspector's command line lists and calls every tool, over stdio and over HTTP; older revisions work too."""
+"""The MCP inspector's command line lists and calls every tool, over stdio and over HTTP; older protocol revisions
+work too."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -26,7 +27,7 @@ __all__ = ["two_vaults"]
 
 
 class Inspector:
-    """One connection that is kept by a process of the inspector's, and a command for each request."""
+    """One connection, kept by a process of the inspector, and one command per request."""
 
     def __init__(self, home: Path, sockets: str) -> None:
         self._home, self._sockets = home, sockets
@@ -41,7 +42,7 @@ class Inspector:
         return {tool["name"] for tool in _tools(listed)}
 
     async def call(self, name: str, arguments: dict[str, Any]) -> str:
-        """Its exit code is 0: the tool did not fail."""
+        """Call a tool; exit code 0 means that it did not fail."""
         return await self.run("tools/call", name, "--tool-args-json", orjson.dumps(arguments).decode())
 
 
@@ -74,7 +75,7 @@ def called(transport: str) -> Sequence[str]:
 @pytest.mark.slow("a program of Node's for each tool")
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_the_inspector_lists_and_calls_every_tool(two_vaults: Brain, tmp_path: Path, transport: str) -> None:
-    """Every tool over one of the transports, recall and what removes over both; all over both in the long form."""
+    """Every tool over one of the transports, recall and removing tools over both; in the long form all over both."""
     need("node")
     need("inspector")
     asked = await theirs(two_vaults) | {"brain_remember": {"content": "Tea is at four.", "type": "fact"}}

@@ -1,4 +1,4 @@
-"""Writes while the brain is away: kept on this machine, delivered later, once."""
+"""Writes while the brain is unreachable: kept on this machine, delivered later, once."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ from tests.support.waiting import PATIENCE_S
 
 
 class Cut(httpx.AsyncBaseTransport):
-    """The way to the server: open, gone before a request, or gone before its answer."""
+    """The connection to the server: open, lost before a request, or lost before its answer."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -47,7 +47,7 @@ async def cut_off(brain: Brain, path: Path, key: str) -> AsyncIterator[tuple[Ope
 
 
 def counts(path: Path) -> tuple[int, int]:
-    """Writes that wait, and refused ones."""
+    """The numbers of waiting and of refused writes."""
     with contextlib.closing(Outbox(path)) as outbox:
         return outbox.waiting(), outbox.refused()
 
@@ -62,7 +62,7 @@ async def test_each_write_is_stored_once_however_it_was_cut_off(brain: Brain, tm
                 stored.append((await client.remember({"content": content, "type": "fact"})).content)
         with pytest.raises(Kept, match="do not repeat it"):
             await client.update("0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00", tags=["x"])
-        assert (await client.recall("facts")).count >= 0  # reading goes on
+        assert (await client.recall("facts")).count >= 0  # reads are answered
         assert [stat.S_IMODE(each.stat().st_mode) & 0o077 for each in (file, file.parent)] == [0, 0]
     assert stored == sent[:1]
 
@@ -92,7 +92,7 @@ async def test_what_the_server_answers_is_told_and_not_kept(brain: Brain, tmp_pa
         cut.state = "open"
         await asyncio.wait([asyncio.create_task(stranger.delivering())], timeout=0.2)
     assert not isinstance(caught.value, Kept)
-    assert counts(file) == (1, 0)  # no key, no delivery: it waits for the right one
+    assert counts(file) == (1, 0)  # nothing is delivered without the right key
 
 
 async def test_a_key_that_was_rotated_is_told_and_its_successor_delivers(brain: Brain, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What `openbrain mcp` answers before the MCP library is imported: the library's own answers, byte for byte."""
+"""The answers of `openbrain mcp` before the MCP library is imported equal the library's own, byte for byte."""
 
 import asyncio
 import contextlib
@@ -36,7 +36,7 @@ def hello(revision: str, **other: Any) -> dict[str, Any]:
 
 
 async def test_the_file_holds_what_the_server_answers() -> None:
-    """Where this fails: `python -m openbrain_mcp.stdio.prepare`."""
+    """If this fails, run `python -m openbrain_mcp.stdio.prepare`."""
     stored = Path(prepared.__file__).with_name(prepared.FILE).read_text("utf-8")
 
     assert stored == prepare.text(await prepare.answers())
@@ -44,7 +44,7 @@ async def test_the_file_holds_what_the_server_answers() -> None:
 
 @contextlib.asynccontextmanager
 async def stdio(tmp_path: Path, url: str = "http://127.0.0.1:1") -> AsyncIterator[tuple[Say, Hear]]:
-    """What says lines to the command, and what hears its next answers."""
+    """A function that sends lines to the command, and one that returns its next answers."""
     environment = Terminal(tmp_path, tmp_path / "data").env(
         {"OPENBRAIN_URL": url, "OPENBRAIN_API_KEY": "ob_" + "x" * 43}
     )
@@ -159,7 +159,7 @@ async def test_a_call_that_is_taken_back_holds_up_nothing(tmp_path: Path) -> Non
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
-        of_call = b"/v1/whoami" not in head  # the outbox asks that for itself
+        of_call = b"/v1/whoami" not in head  # the outbox sends that for itself
         if of_call:
             came.set()
         await reader.read()

@@ -1,4 +1,4 @@
-"""The tools, through the protocol's own client, on a whole brain."""
+"""The tools, through the MCP SDK's own client, on a whole brain."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ from tests.support.api.brain import Brain, http, remembered
 
 
 def told(result: CallToolResult) -> list[dict[str, str]]:
-    """The memories of an answer, in order: what their labels say, and `content`."""
+    """The memories of an answer, in order: their labels, and `content`."""
     assert not result.is_error, text(result)
     assert result.structured_content is None
     blocks = re.findall(r"^<<memory \w{12} \d+>>\n(.*?)\n---\n(.*?)\n<<end ", text(result), re.DOTALL | re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Fixtures of the properties of delivery: systems in this process share the embedded model."""
+"""Fixtures of the delivery properties: systems in this process share the embedded model."""
 
 from tests.support.embedder.shared_session import shared_model_session
 

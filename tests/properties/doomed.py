@@ -1,4 +1,4 @@
-"""Rooms as processes of their own that die at a marked point, as kill -9 would end them there.
+"""Services as separate processes that die at a chosen point, as with kill -9.
 
 A fork server has everything imported; each service is a child of it.
 """
@@ -43,7 +43,7 @@ class Blow:
 
 
 class _Deadly:
-    """The part, but for one method."""
+    """The part, with one method replaced by the kill."""
 
     def __init__(self, part: Any, blow: Blow) -> None:
         self._part, self._blow = part, blow
@@ -83,7 +83,7 @@ async def _run(settings: Settings, service: str, blow: Blow | None) -> None:
 
 @contextmanager
 def process(settings: Settings, service: str, blow: Blow | None = None) -> Iterator[BaseProcess]:
-    """A service in a process of its own until the end of the block."""
+    """Run a service in a separate process until the end of the block."""
     child = _context.Process(target=_live, args=(settings, service, blow), daemon=True)
     child.start()
     try:
@@ -95,7 +95,7 @@ def process(settings: Settings, service: str, blow: Blow | None = None) -> Itera
 
 
 async def dies(child: BaseProcess) -> None:
-    """Wait until it met its blow."""
+    """Wait until the process was killed by its blow."""
 
     async def dead() -> bool:
         return not child.is_alive()

@@ -1,4 +1,4 @@
-"""The parts of a fleet on real servers, its services in this process or in processes that die."""
+"""The parts of a fleet on real servers; its services run in this process or in processes that die."""
 
 import uuid
 from collections.abc import AsyncIterator, Sequence
@@ -28,7 +28,7 @@ from tests.support.waiting import until
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What every process is told, and a look at truth and streams."""
+    """The settings of every process, and access to database and streams."""
 
     settings: Settings
     container: Container
@@ -38,7 +38,7 @@ class Fleet:
         return self.settings.streams.prefix + stream
 
     async def submit(self, first: int, count: int, **more: Any) -> None:
-        """XADD these."""
+        """Submit these by XADD."""
         for number in range(first, first + count):
             values = {"type": MemoryType.FACT, "workspace_id": "default", "content": f"Ship {number} sails.", **more}
             body = encode(SUBMITTED.name, MemorySubmitted(**values), event_id=f"s-{number}", at=0)
@@ -46,7 +46,7 @@ class Fleet:
 
     @asynccontextmanager
     async def services(self, *names: str) -> AsyncIterator[list[Any]]:
-        """Each with parts of its own, as in a process of its own."""
+        """Start these services, each with separate parts, as in a separate process."""
         async with AsyncExitStack() as stack:
             made = []
             for name in names:
@@ -58,7 +58,7 @@ class Fleet:
             yield made
 
     async def indexed(self, count: int) -> None:
-        """Wait until so many memories stand in both indexes and nothing is on its way."""
+        """Wait until `count` memories are in both indexes and nothing is on its way."""
         still = self._stillness()
 
         async def done() -> bool:
@@ -72,7 +72,7 @@ class Fleet:
         await until(done, pause=0.1)
 
     async def caught_up(self, groups: Sequence[str]) -> None:
-        """Wait until these have acknowledged all there is, and what they announced is published."""
+        """Wait until these groups have acknowledged everything, and what they announced is published."""
         await until(self._stillness(groups), pause=0.1)
 
     def _stillness(self, groups: Sequence[str] = ()) -> Stillness:
@@ -82,13 +82,13 @@ class Fleet:
         )
 
     async def acknowledged(self) -> set[str]:
-        """The submissions that memory.stored names as its cause."""
+        """The submissions that entries of memory.stored name as their cause."""
         entries: Any = await self.redis.xrange(self.name(STORED.name))
         decode = STORED.decoder()
         return {str(decode(fields[FIELD.encode()]).causationid) for _, fields in entries}
 
     async def once_each(self) -> None:
-        """Every memory was made once: one line of history, no failed attempt, no dead letter."""
+        """Check that every memory was made once: one history line, no failed attempt, no dead letter."""
         database: Any = self.container.store
         ids = await ids_of(self.container)
         told = await rows(database._database, "SELECT memory_id FROM memory_history")
@@ -100,7 +100,7 @@ class Fleet:
 
 @asynccontextmanager
 async def fleet(redis_url: str, mariadb_url: str, elasticsearch: Server, folder: Path) -> AsyncIterator[Fleet]:
-    """Streams, truth and indexes under names of this test's own; the embedded model."""
+    """Streams, database and indexes under names that only this test uses; the embedded model."""
     settings = Settings(
         data_dir=folder,
         streams=quick(redis_url, prefix=f"t{uuid.uuid4().hex[:10]}."),

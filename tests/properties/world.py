@@ -1,4 +1,4 @@
-"""A whole pipeline on a Redis or Valkey of a test's own, and what its truth and both of its indexes hold."""
+"""A whole pipeline on a Redis or Valkey that only one test uses, and what its database and both indexes hold."""
 
 import random
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -24,12 +24,12 @@ from tests.support.waiting import until
 SERVERS = ("redis", "valkey")
 READ = (SUBMITTED, STORED, EMBEDDED, SUPERSEDED, REINDEX)
 FOREVER_S = 600.0
-"""A pause that no test waits for: what comes again within one was not counted as a failure."""
+"""A pause longer than any test: an entry that comes again was therefore not counted as a failure."""
 HOUR = 3_600_000_000
 
 
 def quick(url: str, **other: Any) -> Streams:
-    """Leases and pauses short, retries long."""
+    """Stream settings with short leases and pauses, and long retries."""
     values: dict[str, Any] = {
         "url": url,
         "lease_s": 1.5,
@@ -45,7 +45,7 @@ def quick(url: str, **other: Any) -> Streams:
 
 @asynccontextmanager
 async def living(settings: Settings, make_parts: Callable[[Settings], Container] | None = None) -> AsyncIterator[Brain]:
-    """Every service and the API in this process, the streams on the server that the settings name."""
+    """Run every service and the API in this process, with the streams on the server that the settings name."""
     async with running(settings, make_parts) as system:
         key = system.key_file.read_text(encoding="utf-8").strip()
         transport = httpx.ASGITransport(system.api())
@@ -59,7 +59,7 @@ async def living(settings: Settings, make_parts: Callable[[Settings], Container]
 
 
 def at(folder: Path, url: str, **groups: Any) -> Settings:
-    """Embedded indexes and SQLite in `folder`, unless a group says otherwise."""
+    """Settings with embedded indexes and SQLite in `folder`, unless a group says otherwise."""
     return Settings(data_dir=folder / "data", **({"streams": quick(url), "recall": PATIENT} | groups))
 
 
@@ -69,12 +69,12 @@ def services(brain: Brain, *groups: str) -> list[Any]:
 
 
 async def ids_of(container: Any) -> list[str]:
-    """Every memory that was ever stored."""
+    """The ids of all memories that were ever stored."""
     return [row["id"] for row in await rows(container.store._database, "SELECT id FROM memories ORDER BY id")]
 
 
 async def all_indexed(brain: Brain, count: int) -> None:
-    """Wait until there are so many memories, each indexed as it is, and nothing is on its way."""
+    """Wait until there are `count` memories, each with its current revision indexed, and nothing is on its way."""
 
     async def done() -> bool:
         database: Any = brain.container.store
@@ -86,14 +86,14 @@ async def all_indexed(brain: Brain, count: int) -> None:
 
 
 async def count_indexed(brain: Brain) -> int:
-    """Memories that every index they want holds as they are."""
+    """The number of memories whose current revision is in every index that should hold it."""
     database: Any = brain.container.store
     (found,) = await rows(database._database, "SELECT COUNT(indexed_at) AS done FROM memories")
     return int(found["done"])
 
 
 async def differences(container: Container) -> list[str]:
-    """What the text and the vector index hold otherwise than the truth says; empty where all is well."""
+    """How the text and vector indexes differ from the database; empty if they agree."""
     found: list[str] = []
     ids = await ids_of(container)
     store = await container.store.memories.rows(ids)
@@ -128,7 +128,7 @@ def _unlike(what: str, standing: Standing | None, revision: int, *, tombstone: b
 
 
 async def nothing_failed(brain: Brain) -> None:
-    """No attempt was counted anywhere, and nothing is a dead letter."""
+    """Check that no failed attempt was counted anywhere, and nothing is a dead letter."""
     for spec in READ:
         for group in spec.groups:
             stream = brain.container.settings.streams.prefix + spec.name
@@ -137,7 +137,7 @@ async def nothing_failed(brain: Brain) -> None:
 
 
 async def everything(brain: Brain) -> dict[str, Any]:
-    """The final state: rows without the times of their marks, their history, and both indexes."""
+    """The final state: rows without the times of their index marks, their history, and both indexes."""
     database: Any = brain.container.store
     ids = await ids_of(brain.container)
     stood = await rows(
@@ -158,12 +158,12 @@ async def everything(brain: Brain) -> dict[str, Any]:
 
 
 async def published(brain: Brain, names: Sequence[str]) -> list[tuple[str, dict[bytes, bytes]]]:
-    """Every entry of these streams."""
+    """All entries of these streams."""
     return [(name, fields) for name in names for fields in await brain.entries(name)]
 
 
 async def deliver(brain: Brain, entries: Sequence[tuple[str, dict[bytes, bytes]]], chance: random.Random) -> None:
-    """Append them in an order of no meaning."""
+    """Append them in random order."""
     shuffled = list(entries)
     chance.shuffle(shuffled)
     for name, fields in shuffled:

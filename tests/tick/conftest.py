@@ -1,4 +1,4 @@
-"""Fixtures of ticks: a store of its own for each test, and pages of a vault."""
+"""Fixtures of ticks: a fresh store for each test, and pages of a vault."""
 
 from tests.support.api.brain import brain, brain_database_url
 from tests.support.store.fixtures import clock, database, database_url, mariadb_tables, mariadb_tables_url, store

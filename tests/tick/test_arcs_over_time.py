@@ -1,4 +1,4 @@
-"""Arcs of sessions over days: nothing stays active that nobody goes on with."""
+"""Arcs of sessions over days: no arc stays active unless somebody continues it."""
 
 import json
 import os
@@ -19,7 +19,7 @@ __all__ = ["database_url"]
 
 
 def transcript(folder: Path, name: str, hours: list[float]) -> None:
-    """A session of the shop with a turn at each of these hours after the start of the test's clock."""
+    """Write a session of the shop with a turn at each of these hours after the start of the test's clock."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [
         {
@@ -54,7 +54,7 @@ async def test_an_arc_is_active_complete_and_stalled_as_its_sessions_go_on_and_e
 
     assert await now(0) == ("active", 10)
     assert await now(5) == ("complete", 10)
-    # The second session goes on, long after the first has left the window.
+    # The second session continues, long after the first has left the window.
     transcript(folder, "s-2", [-2, -1.9, -1.8, -1.7, -1.6, 29, 30])
     assert await now(31) == ("active", 12)
     assert await now(37) == ("complete", 12)

@@ -1,4 +1,4 @@
-"""A plan too large for one writing: others write in between, and a kill there loses nothing."""
+"""A plan too large for one write: others write in between, and a kill there loses nothing."""
 
 import asyncio
 import os

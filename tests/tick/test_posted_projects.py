@@ -1,4 +1,4 @@
-"""What agents post belongs to the project of their session, and happened when they said it."""
+"""What agents post belongs to their session's project, and is dated by the time they give."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""The port `Prober`: what an operator declared, asked; nothing run."""
+"""The port `Prober`: it asks what an operator declared, and executes nothing."""
 
 import asyncio
 from contextlib import suppress

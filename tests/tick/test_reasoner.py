@@ -1,4 +1,4 @@
-"""The port `Reasoner`: none, and any server that speaks chat completions."""
+"""The port `Reasoner`: no reasoner, and any server with a chat completions API."""
 
 import threading
 from collections.abc import AsyncIterator
@@ -125,7 +125,7 @@ async def test_a_check_tells_of_a_model_that_is_not_there() -> None:
 
 
 async def test_ollama_is_spoken_to_at_its_own_address(ollama_server: Server) -> None:
-    """Its one model here embeds and can't chat: which it says as any server says no."""
+    """The only model here embeds and can't chat, and the server refuses it as any server does."""
     async with reasoner(f"{ollama_server.url}/v1", "all-minilm") as here, reasoner(f"{ollama_server.url}/v1") as other:
         assert (await here.check()).problems == ()
         with pytest.raises(NeverRetry, match="answered 400"):

@@ -1,4 +1,4 @@
-"""Requests for ticks: each slot once, whoever dies, and what fails is written down."""
+"""Requests for ticks: each slot runs once, whoever dies, and failures are recorded."""
 
 import asyncio
 from typing import Any
@@ -79,7 +79,7 @@ async def test_what_fails_is_written_down_without_contents(
 
 
 class Fails:
-    """Work that fails so many times, then is done; how often it was tried, and what ran at once."""
+    """Work that fails `times` times, then succeeds; records how often it was tried, and what ran at once."""
 
     def __init__(self, error: Exception, times: int = 1000) -> None:
         self.error, self.times, self.tried, self.running = error, times, 0, 0
@@ -96,7 +96,7 @@ class Fails:
 
 
 async def told_again(store: SqlStore, clock: FakeClock, work: Fails, minutes: int) -> None:
-    """What the housekeeper says again each minute, taken by two rooms."""
+    """Repeat the housekeeper's announcements each minute, handled by two services."""
     for _ in range(minutes):
         clock.advance(60 * MICROSECONDS + 1)
         await store.ticks.announce_ticks(clock.now() - 60 * MICROSECONDS, 9)

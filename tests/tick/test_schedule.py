@@ -1,4 +1,4 @@
-"""The schedule of ticks: each slot once, the last one caught up, extraction once a day."""
+"""The schedule of ticks: each slot once, the last missed one is made up for, extraction once a day."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ def at(words: str) -> int:
 
 @pytest.fixture(params=["sqlite"])
 def database_url(tmp_path: Path) -> str:
-    """What the schedule needs of the store has its contract on both databases."""
+    """SQLite is enough: what the schedule needs of the store has its contract tests on both databases."""
     return f"sqlite+aiosqlite:///{tmp_path}/store.db"
 
 
@@ -59,7 +59,8 @@ async def finished(store: SqlStore, tick: Tick, error: str = "") -> None:
 
 
 async def test_a_day_of_ticks(schedule: TickSchedule, store: SqlStore, clock: FakeClock) -> None:
-    """Every two hours, whoever asks how often; the one at 04:07 extracts, and the next one where that failed."""
+    """Every two hours, however often and by whom it is asked; the one at 04:07 extracts, and the next one if that
+    failed."""
     other = TickSchedule(store.ticks, clock, ["w1"], SCHEDULE, "04:07")
     while clock.now() < at("2026-11-23T05:00:00"):
         for each in (schedule, schedule, other):
@@ -97,7 +98,7 @@ async def test_without_a_schedule_nothing_is_asked_for(store: SqlStore, clock: F
 
 
 async def test_a_cron_job_beside_the_schedule_asks_for_the_same_slot(store: SqlStore, database_url: str) -> None:
-    """Whichever comes first: the slot is kept once, and nothing ticks twice."""
+    """Whichever comes first: the slot is used once, and nothing ticks twice."""
     real = clock_of_this_machine()
     await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=real.now()))
     every_day = f"{datetime.now(UTC):%M %H} * * *"

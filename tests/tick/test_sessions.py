@@ -1,4 +1,4 @@
-"""A tick that extracts: sessions become arcs with their steps; alarms of the store have their arcs."""
+"""A tick with extraction: sessions become arcs with their steps; the store's alarms get their arcs."""
 
 import shutil
 from dataclasses import replace

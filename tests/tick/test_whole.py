@@ -1,4 +1,4 @@
-"""A tick over a folder, a store and a model that answers what it is told."""
+"""A tick over a folder, a store and a model with a fixed answer."""
 
 import json
 import os
@@ -124,7 +124,7 @@ async def test_a_model_that_talks_costs_the_tick_nothing_else(text: str, ports: 
 
 
 class Edits:
-    """A model that takes its time: meanwhile somebody edits the vault."""
+    """A slow model: meanwhile somebody edits the vault."""
 
     def __init__(self, edit: Callable[[], object], answer: Mapping[str, Any]) -> None:
         self._edit, self._answer = edit, answer
@@ -138,7 +138,7 @@ class Edits:
         raise AssertionError("a tick does not ask")
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 async def test_what_was_edited_during_the_model_call_stays(ports: Ports, pages: Pages) -> None:

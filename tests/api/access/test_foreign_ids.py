@@ -1,5 +1,5 @@
-"""A foreign id is answered like one that never was: the same status, headers and bytes, after the same questions to the
-database. Generated from the route table, for ids of every kind."""
+"""A foreign id is answered like one that never existed: same status, headers and bytes, after the same database
+queries. Generated from the route table, for ids of every kind."""
 
 import re
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ class Theirs:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def theirs(module_brain: Brain) -> Theirs:
-    """Of one tenant for all tests: none of them changes anything of it."""
+    """Of one tenant for all tests, because none of them changes it."""
     brain, workspace = module_brain, await module_brain.new_workspace()
     secret = await brain.key(workspace, "bob", permissions=EVERYTHING)
     async with http(brain.app(), secret) as bob:
@@ -114,8 +114,8 @@ async def theirs(module_brain: Brain) -> Theirs:
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
-    """What the database is asked meanwhile, but for how full the outbox is: that is asked by the clock. So are a few
-    others, such as records of answers: what a request asks, it asks each time."""
+    """The statements that the database executes, except for the outbox size: that is asked by the clock. So are a few
+    others, such as records of answers; a request's own statements are executed each time."""
     asked: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
@@ -153,7 +153,7 @@ async def test_a_foreign_id_is_like_one_that_never_was(
                 ) -> bool:
                     both = []
                     for each in (foreign, unknown):
-                        await client.get("/v1/whoami")  # the key is known by then
+                        await client.get("/v1/whoami")  # so that the key is cached
                         with statements() as asked:
                             answer = await told(client, method, path.replace("{id}", each), json=body, headers=headers)
                         both.append((answer, [re.sub(r"\s+", " ", one) for one in asked]))
@@ -168,7 +168,7 @@ async def test_a_foreign_id_is_like_one_that_never_was(
 
 
 async def test_a_cursor_of_another_tenant_opens_nothing(module_brain: Brain, theirs: Theirs) -> None:
-    """Not more than one that was made up."""
+    """It opens no more than a cursor that was made up."""
     brain = module_brain
     pages = ("/v1/brain/list", "/v1/brain/search", "/v1/brain/export", "/v1/admin/operations", "/v1/admin/keys")
     bob = await brain.key(theirs.workspace, "bob", permissions=EVERYTHING)
@@ -184,6 +184,6 @@ async def test_a_cursor_of_another_tenant_opens_nothing(module_brain: Brain, the
             cursors = re.findall(r'"(?:next_)?cursor": ?"([^"]+)"', page)
             for cursor in cursors:
                 answer = await client.get(path, params={**ask, "cursor": cursor})
-                # What was asked may be told again: the place that the cursor names is no news.
+                # The answer may repeat what was asked: the caller already knows the position in the cursor.
                 assert theirs.memory not in answer.text.replace(cursor, "")
                 assert answer.status_code in (200, 422), answer.text

@@ -1,4 +1,4 @@
-"""Headers that guard: what may stand once, what nobody may keep, and who may see how the system is."""
+"""Security headers: which may occur once only, what may not be cached, and who may see the system's state."""
 
 import gzip
 from typing import Any
@@ -52,7 +52,7 @@ async def test_lists_may_come_in_several_headers(module_brain: Brain) -> None:
 
 
 UNASKED = ("stream", "message_stream", "remove_workspace")
-"""Of no end, and of too much of one."""
+"""Routes not called here: two are endless streams, the third would delete too much."""
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -1,4 +1,4 @@
-"""What a key may not: give others more than it has, end signals by a page, hear of other orgs' agents."""
+"""Limits of a key: it can't grant more than it has, end signals through a page, or learn of other orgs' agents."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What becomes of personal data is a workspace's own rule, in every text of a memory."""
+"""Each workspace's rule decides what happens to personal data, in every text of a memory."""
 
 from typing import Any
 

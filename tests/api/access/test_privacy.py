@@ -1,4 +1,4 @@
-"""What a caller sends is told by no log, metric, span, output or process title: every route, every failure."""
+"""No log, metric, span, output or process title contains what a caller sends: every route, every failure."""
 
 import asyncio
 from collections import Counter
@@ -24,7 +24,7 @@ from tests.support.processes.overhearing import Ear, listening
 
 pytestmark = pytest.mark.timeout(300)
 ABOUT_THE_MODEL = "/v1/admin/models"
-"""They can't answer without it."""
+"""Routes that can't answer without the model."""
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def ear(capfd: pytest.CaptureFixture[str]) -> Iterator[Ear]:
 
 
 class Breaking:
-    """A part of which every call but `well` fails in a way that nobody foresaw, with words that quote all it was given:
-    the real ones do so for reasons that can't be had at will."""
+    """A part of which every call except those in `well` fails unexpectedly, with a message that quotes all its
+    arguments. Real parts can't be made to fail that way at will."""
 
     def __init__(self, real: Any, *, well: Iterable[str] = (), foreseen: bool = False) -> None:
         self._real, self._well, self._foreseen = real, frozenset(well), foreseen
@@ -56,8 +56,8 @@ class Breaking:
 
 
 class Caller:
-    """Sends requests with a secret of its own, and counts the answers. As a server hands them to the app: thousands are
-    sent, and a client would take as long again as the app."""
+    """Sends requests with its secret key, and counts the answers. It calls the app as a server does: thousands of
+    requests are sent, and an HTTP client would take as long again as the app."""
 
     def __init__(self, app: Starlette, secret: str) -> None:
         self._app, self._secret = app, secret
@@ -109,7 +109,7 @@ class Caller:
 
 
 async def ids(brain: Brain, client: httpx.AsyncClient) -> Mapping[str, str]:
-    """One of each kind, for the paths that name one."""
+    """One id of each kind, for the paths that contain one."""
     (memory,) = await remembered(client, "here before")
     key = (await client.post("/v1/admin/keys", json={"name": "k", "permissions": ["brain.read"]})).json()["id"]
     await brain.workspace("spare")
@@ -129,7 +129,7 @@ def nothing_told(ear: Ear, *secrets: str) -> None:
 
 
 async def test_the_ear_hears_what_leaks(ear: Ear) -> None:
-    """Else the tests below would prove nothing."""
+    """Without this the tests below would prove nothing."""
     structlog.get_logger("openbrain.test").debug("test.leak", content=ear.marks("a log"))
     with metrics.tracer().start_as_current_span("s", attributes={"q": ear.marks("a span")}):
         print(ear.marks("the terminal"))  # noqa: T201 - a leak
@@ -145,7 +145,7 @@ async def test_the_ear_hears_what_leaks(ear: Ear) -> None:
 async def test_every_route_field_and_header(
     brain: Brain, ear: Ear, secret: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The ear reads the metrics once, at the end; to write them down at each of the requests for them takes seconds.
+    # The ear reads the metrics once, at the end; rendering them at each request for them would take seconds.
     monkeypatch.setattr(system, "generate_latest", lambda _: b"")
     server = brain.settings.server.model_copy(update={"rate_per_minute": 0})
     app = brain.app(settings=brain.settings.model_copy(update={"server": server}))
@@ -161,7 +161,7 @@ async def test_every_route_field_and_header(
 
 
 PARTS = [["store"], ["text"], ["vectors"], ["embedder"], ["text", "vectors"], ["rates"]]
-# The store both ways, the others in one of them: in both in the long form.
+# The store fails both ways, the other parts one way each; in the long form all fail both ways.
 WAYS = [
     pytest.param(parts, foreseen, id=f"{'-'.join(parts)}-{'down' if foreseen else 'broken'}")
     for number, parts in enumerate(PARTS)
@@ -192,14 +192,14 @@ async def test_every_route_while_a_part_fails(
 
 
 class _Rates:
-    """A shape to break: any call of it fails."""
+    """An interface to break: any call of it fails."""
 
     take = Rates.take
 
 
 async def test_who_may_not_ask_too_often_or_has_no_room(brain: Brain, ear: Ear, secret: str) -> None:
-    """401, 403, 429, and a full workspace."""
-    # More wrong keys than an address may send a minute, so that the others are heard too.
+    """Answers 401, 403, 429, and a full workspace."""
+    # More wrong keys than an address may send per minute, so that the other cases are reached too.
     server = brain.settings.server.model_copy(update={"wrong_keys_per_minute": 0})
     app = brain.app(settings=brain.settings.model_copy(update={"server": server}))
     async with http(app, secret) as client:

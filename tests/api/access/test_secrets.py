@@ -1,4 +1,4 @@
-"""No write route lets a secret reach the database: its bytes are searched after each was used."""
+"""No write route lets a secret reach the database: its files are searched after each route was used."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,20 +21,20 @@ pytestmark = pytest.mark.timeout(120)
 TOKEN = next(each.value for each in samples() if each.secret and each.kind == "github token")
 MASK = "[redacted: github-pat]"
 IDENTIFIERS = ("org", "project", "agent_id", "session_id", "to", "agents", "workspace of the file")
-"""They are compared byte for byte, and are no place for texts."""
+"""Fields that are compared byte for byte and hold no free text."""
 CREDENTIALS = frozenset({"/v1/amygdala/webhooks"})
-"""Bodies that hold one by their nature."""
+"""Routes whose bodies contain a secret by design."""
 
 
 class Planted(Marks):
-    """The token in every text that a request may hold."""
+    """Puts the token into every text that a request may hold."""
 
     def __call__(self, place: str) -> str:
         return "someone" if place.endswith(IDENTIFIERS) else f"It is {TOKEN}"
 
 
 async def ids(client: httpx.AsyncClient) -> Mapping[str, str]:
-    """One of each kind, for the paths that name one."""
+    """One id of each kind, for the paths that contain one."""
     (memory,) = await remembered(client, "here before")
     raised = {"source": "disk", "severity": "warning", "title": "full"}
     made = {
@@ -53,7 +53,7 @@ async def ids(client: httpx.AsyncClient) -> Mapping[str, str]:
 
 
 def by_hand(known: Mapping[str, str], recall: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What no filling by kind gets right."""
+    """Bodies that can't be filled generically."""
     text = f"It is {TOKEN}"
     session, found = known["/v1/brain/sessions"], recall["memories"][0]["id"]
     everything = offer(
@@ -116,7 +116,7 @@ async def test_no_route_stores_a_secret(tmp_path: Path, tmp_path_factory: pytest
 
 
 def test_every_changing_route_is_gated_unless_it_says_why_not() -> None:
-    """Those that are not bring their texts to the policy themselves, or hold a credential."""
+    """Routes that are not gated pass their texts to the policy themselves, or take a credential."""
     open_ones = {f"{route.method} {route.path}" for route in ROUTES if route.changes and not route.gated}
 
     assert open_ones == {

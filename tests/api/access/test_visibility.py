@@ -1,4 +1,4 @@
-"""Nobody sees, or touches, what is not theirs: every route of the table, by everyone who should not."""
+"""Nobody sees or changes what is not theirs: every route of the table, by everyone who must not."""
 
 import json
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ COMMON = {"type": "decision", "project": "zoo", "tags": ["striped"], "source": "
 
 @dataclass(frozen=True)
 class Watcher:
-    """Someone who should not see `hidden`."""
+    """A caller who must not see `hidden`."""
 
     name: str
     hidden: tuple[str, ...]
@@ -51,7 +51,7 @@ WATCHERS = (
 
 @dataclass(frozen=True)
 class World:
-    """A brain with the four memories, all of them ada's."""
+    """A brain with the four memories, all ada's."""
 
     brain: Brain
     ids: dict[str, str]
@@ -129,7 +129,7 @@ def _with_id(ask: Ask, memory_id: str, other: str) -> Ask:
 
 
 async def test_who_may_see_it_is_shown_it_by_the_same_requests(world: World) -> None:
-    """Else the test above would prove nothing."""
+    """Without this the test above would prove nothing."""
     async with http(world.brain.app(), await world.brain.key(agent="", act_as=("ada",))) as client:
         client.headers["x-openbrain-agent"] = "ada"
         for name, memory in (await world.rows()).items():
@@ -147,7 +147,7 @@ async def test_who_may_see_it_is_shown_it_by_the_same_requests(world: World) -> 
 
 
 async def test_browsing_a_project_is_narrower_than_recalling_in_it(brain: Brain) -> None:
-    """A list is of exactly that project; a recall also holds what is shared across projects."""
+    """A list is limited to exactly that project; a recall also finds what is shared across projects."""
     async with http(brain.app(), await brain.key()) as ada:
         for project, scope in (("zoo", "project"), ("farm", "project"), ("farm", "shared")):
             body = {"content": f"animals of the {project} {scope}", "type": "fact", "project": project}
@@ -164,7 +164,7 @@ async def test_browsing_a_project_is_narrower_than_recalling_in_it(brain: Brain)
 
 
 async def test_a_chain_shows_only_its_visible_part(brain: Brain) -> None:
-    """ada keeps the old one to herself; bob sees the new one, its history, and nothing of where it came from."""
+    """ada keeps the old one to herself; bob sees the new one and its history, and nothing of its origin."""
     async with http(brain.app(), await brain.key()) as ada, http(brain.app(), await brain.key(agent="bob")) as bob:
         first = {"content": "mine alone", "type": "fact", "memory_scope": "agent"}
         old = (await ada.post("/v1/brain/remember", json=first)).json()["id"]

@@ -1,4 +1,4 @@
-"""Wrong keys are counted by the address that they come from; who has a good one goes on."""
+"""Wrong keys are counted by client address; a caller with a valid key is not affected."""
 
 import uuid
 from typing import Any
@@ -50,7 +50,7 @@ def wrong() -> str:
 
 
 class Counting:
-    """Keys that count how often one is looked for."""
+    """Keys that count how often one is looked up."""
 
     def __init__(self, api_keys: ApiKeys) -> None:
         self._api_keys, self.asked = api_keys, 0
@@ -75,7 +75,7 @@ async def test_after_so_many_nothing_is_looked_at_and_the_answer_says_when_to_co
             later = [await ask(here, key) for key in keys[:2]]
 
     assert [each.status_code for each in answers] == [401, 401, 401, 429, 429, 429]
-    assert asked == 3, "the database is left alone"
+    assert asked == 3, "the database is not asked"
     assert not [name for name in answers[0].headers if name.startswith("x-ratelimit")]
     problem = refused(answers[3], 429)
     assert problem["error"] == "rate_limited"
@@ -92,7 +92,8 @@ async def test_after_so_many_nothing_is_looked_at_and_the_answer_says_when_to_co
 
 
 async def test_a_good_key_goes_on_at_the_same_address(brain: Brain) -> None:
-    """One that was used before at once, one that was not as soon as wrong ones leave room; and neither takes of it."""
+    """A key that was used before works at once, a new one as soon as the wrong ones leave room; neither uses up that
+    room."""
     good, fresh = await brain.key(), await brain.key(agent="bob")
     made = app(brain)
     async with at(made) as here, at(made, THERE) as there:
@@ -115,7 +116,7 @@ async def test_a_good_key_goes_on_at_the_same_address(brain: Brain) -> None:
 
 
 async def test_a_good_key_goes_on_though_keys_were_changed_meanwhile(brain: Brain) -> None:
-    """A change of keys makes the next answer look again, not forget who was good."""
+    """After a change of keys the next answer checks them again, but does not forget which ones were valid."""
     admin, good = await brain.key("system", permissions=frozenset(Permission)), await brain.key()
     app_here = app(brain)
     async with at(app_here) as here, at(app_here, THERE) as there:
@@ -213,7 +214,7 @@ def test_whom_an_address_stands_for(client: tuple[str, int] | None, stands_for: 
 async def test_replicas_count_together_and_no_key_is_kept(
     brain: Brain, redis_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redis_rates, "_ANSWER_S", PATIENCE_S)  # who does not answer in time is done without
+    monkeypatch.setattr(redis_rates, "_ANSWER_S", PATIENCE_S)  # an answer that takes longer is not waited for
     settings = Streams(url=redis_server.url, prefix=f"{uuid.uuid4().hex}.")
     rates = [RedisRates(settings, SystemClock()) for _ in range(2)]
     keys = [wrong() for _ in range(8)]

@@ -208,7 +208,7 @@ def test_a_key_is_not_sent_in_the_clear() -> None:
 
 
 class Server:
-    """Answers as told, one answer a request, the last for ever."""
+    """Gives these answers, one per request; repeats the last for ever."""
 
     def __init__(self, *answers: Callable[[], httpx.Response] | Exception) -> None:
         self._answers = list(answers)

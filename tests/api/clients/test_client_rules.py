@@ -1,4 +1,5 @@
-"""The rules of the original's Go client, kept by ours: who is spoken to, how often, and how much is read."""
+"""The rules of the original's Go client, which ours keeps: which hosts it contacts, how often, and how
+much it reads."""
 
 from pathlib import Path
 from typing import Any
@@ -157,7 +158,7 @@ async def test_every_question_is_asked_in_the_clients_own_org() -> None:
 
 
 class Server:
-    """Answers as it is told, and counts."""
+    """Answers with `status`, and counts the requests."""
 
     def __init__(self) -> None:
         self.status = 200
@@ -242,15 +243,15 @@ def test_after_the_pause_one_question_goes_through_and_decides() -> None:
     now = 29.9
     assert is_open()
     now = 30.0
-    assert not is_open(), "the one that tries"
-    assert is_open(), "while it tries, nobody else"
+    assert not is_open(), "the one that retries"
+    assert is_open(), "meanwhile nobody else may"
     breaker.failed()
     now = 59.9
     assert is_open()
     now = 60.0
     assert not is_open()
     breaker.left()
-    assert not is_open(), "given up: another may try"
+    assert not is_open(), "given up: another one may retry"
     breaker.answered()
     assert not is_open()
     assert not is_open()
@@ -268,7 +269,7 @@ async def test_three_attempts_and_no_more(pauses: list[float]) -> None:
 
 
 def test_a_path_never_leaves_the_server() -> None:
-    """An absolute URL as an id is an id."""
+    """An absolute URL given as an id is treated as an id."""
     seen: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:

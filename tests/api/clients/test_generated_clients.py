@@ -1,4 +1,4 @@
-"""Clients that others' generators make of the document remember and recall."""
+"""Clients that third-party generators make from the OpenAPI document can remember and recall."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ from tests.support.processes.finished import finished
 PROGRAMS = Path(__file__).parents[2] / "samples" / "generated_clients"
 COMPILER = {"strict": True, "module": "nodenext", "target": "es2022", "lib": ["es2022", "dom"], "types": []}
 COMPILER["skipDefaultLibCheck"] = True  # it was checked before it was released
-# It knows no NDJSON, and would leave exports and imports out with a warning.
+# The generator does not support NDJSON, and would omit exports and imports with a warning.
 SETTINGS = {"content_type_overrides": {"application/x-ndjson": "application/octet-stream"}, "post_hooks": []}
 
 

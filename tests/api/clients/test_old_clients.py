@@ -1,6 +1,6 @@
-"""Requests as the clients of the original send them, against a running server, member by member.
+"""Requests as the original's clients send them, against a running server, field by field.
 
-Two generations read our answers: one the members of `data`, the other the members beside it.
+There are two generations of clients: one reads the fields in `data`, the other those next to it.
 """
 
 import json
@@ -59,7 +59,7 @@ async def test_a_chain(old: Old) -> None:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def filled(module_brain: Brain, module_url: str) -> AsyncIterator[Old]:
-    """For all tests that only read."""
+    """Shared by all tests that only read."""
     async with old_client(module_brain, module_url, await module_brain.new_workspace()) as old:
         await _fill(module_brain, old)
         yield old
@@ -97,7 +97,7 @@ RECALLS: list[tuple[dict[str, Any], set[str]]] = [
     ({"workspace_id": 7}, {"decision", "bug", "procedure"}),
     ({"top_k": 10, "agent_id": "cladius", "min_confidence": 0.5}, {"decision", "procedure"}),
 ]
-"""The last: as the Go client puts it."""
+"""The last, in the form the Go client uses."""
 
 
 @pytest.mark.parametrize(("asked", "kinds"), RECALLS, ids=[json.dumps(asked)[:50] for asked, _ in RECALLS])

@@ -70,7 +70,7 @@ async def test_who_may_not(module_brain: Brain, module_url: str, workspace: str)
 async def test_the_stored_org_counts_for_what_is_forgotten(
     module_brain: Brain, old: Old, module_url: str, workspace: str
 ) -> None:
-    """A key of other orgs gets the answer for an id that never was."""
+    """A key of other orgs gets the same answer as for an id that never existed."""
     _, memory = await old("POST", "/v1/brain/remember", FULL)
     key = await module_brain.key(workspace, orgs=("other",), without_org=False)
     async with httpx.AsyncClient(

@@ -1,4 +1,5 @@
-"""The TypeScript client: strict, made of the API's document; its subscriber loses nothing over broken connections."""
+"""The TypeScript client: strict, generated from the API's document; its subscriber loses nothing when connections
+break."""
 
 import asyncio
 import json
@@ -27,13 +28,13 @@ PROGRAM = ROOT / "tests" / "samples" / "generated_clients" / "program.ts"
 
 
 async def built(folder: Path, url: str) -> Path:
-    """The program beside the client's sources, checked and compiled as a release is."""
+    """The program with the client's sources, checked and compiled as for a release."""
     node, modules = shutil.which("node") or "node", OPENAPI_TYPESCRIPT.folder / "node_modules"
     shutil.copytree(CLIENT, folder, ignore=shutil.ignore_patterns("node_modules", "dist", "schema.ts"))
     shutil.copy(PROGRAM, folder / "src")
     (folder / "node_modules").symlink_to(modules)
     await finished([node, OPENAPI_TYPESCRIPT.program, f"{url}/openapi.json", "-o", "src/schema.ts"], folder)
-    # Its own library was checked before it was released.
+    # The compiler's library was checked before it was released.
     await finished([node, str(modules / "typescript" / "bin" / "tsc"), "--skipDefaultLibCheck"], folder)
     return folder / "dist" / "program.js"
 

@@ -1,4 +1,4 @@
-"""Who sees what of searches and counts, and who answers while the text index does not."""
+"""Who sees what in searches and counts, and what answers while the text index is down."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ HIDDEN: dict[str, Any] = {"org": "hush", "project": "attic", "tags": ["hushtag"]
 async def test_no_count_facet_or_highlight_of_what_is_not_theirs(
     brain: Brain, ada: httpx.AsyncClient, own: dict[str, Any], key: dict[str, Any], up: bool
 ) -> None:
-    """Byte for byte what they would be told if it had never been."""
+    """The answers equal, byte for byte, those given if the hidden memory had never existed."""
     asks = [
         (SEARCH, {"q": q, "facets": FACETS, "highlights": True, "fuzzy": fuzzy, "project": project})
         for q in ("zebra secretword", '"zebra secretword"', "zebro")

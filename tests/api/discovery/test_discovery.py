@@ -1,4 +1,4 @@
-"""Search, tags and scopes through the API: both generations' shapes, pages, highlights."""
+"""Search, tags and scopes through the API: the response formats of both generations, pages, highlights."""
 
 from typing import Any
 
@@ -137,7 +137,7 @@ async def test_a_cursor_is_of_one_query_and_one_viewer(brain: Brain, ada: httpx.
 
 
 async def test_what_the_index_still_holds_and_the_truth_does_not_show(brain: Brain, ada: httpx.AsyncClient) -> None:
-    """The index is behind: nothing gone is shown, pages are filled up, and no cursor names what was not shown."""
+    """While the index is behind, nothing deleted is shown, pages are filled up, and no cursor names a hidden memory."""
     ids = list(await remembered(ada, *(f"ferry number {number}" for number in range(30))))
     await brain.settle()
     order = await paged(ada, "ferry", limit=100)

@@ -53,7 +53,7 @@ def everything() -> Any:
 
 
 async def reindexed(brain: Brain, ids: list[str]) -> None:
-    """What `Brain.settle` did for the first index, for a second one."""
+    """Do for a second index what `Brain.settle` did for the first."""
     from openbrain.ports.store.generations import Generation, IndexKind
     from openbrain.usecases.indexes import serving_indexes
     from openbrain_indexer.handlers.text import project_text
@@ -73,7 +73,7 @@ async def reindexed(brain: Brain, ids: list[str]) -> None:
 
 
 async def asked(client: Any, route: str, params: dict[str, Any]) -> Any:
-    """The answer without what may differ: how long it took, how each engine weighs words."""
+    """The answer without what may differ: its duration, and each engine's word weights."""
     response = await client.get(f"/v1/brain/{route}", params=params)
     assert response.status_code == 200, response.text
     body = response.json()
@@ -83,7 +83,7 @@ async def asked(client: Any, route: str, params: dict[str, Any]) -> Any:
 
 
 async def pages(client: Any, limit: int) -> list[list[int]]:
-    """Sizes of the pages, and that no memory comes twice."""
+    """Return the sizes of the pages; no memory may occur twice."""
     sizes, seen, cursor = [], set(), None
     while True:
         params = {"q": "ferry", "limit": limit, **({"cursor": cursor} if cursor else {})}

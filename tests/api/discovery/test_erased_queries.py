@@ -1,4 +1,4 @@
-"""Recent questions are forgotten after an erasure, by every replica of the API."""
+"""Recent queries are forgotten after an erasure, by every replica of the API."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from tests.support.waiting import until
 
 
 class Counting:
-    """A model that notes which questions it was asked to embed."""
+    """A model that records which queries it was asked to embed."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -43,19 +43,19 @@ async def test_a_replica_that_erased_nothing_forgets_too(brain: Brain) -> None:
         for _ in range(2):
             await ask(here, "what opens the safe")
             await ask(there, "what opens the safe")
-        assert [model.asked for model in models] == [["what opens the safe"]] * 2, "kept, or this proves nothing"
+        assert [model.asked for model in models] == [["what opens the safe"]] * 2, "otherwise this test proves nothing"
 
         await here.delete(f"/v1/brain/memories/{first}", params={"erase": 1})
         brain.clock.advance(2 * MICROSECONDS)
         for client in (here, there):
             await ask(client, "where is the window")
             await ask(client, "what opens the safe")
-        assert [len(model.asked) for model in models] == [3, 3], "asked anew by both"
+        assert [len(model.asked) for model in models] == [3, 3], "both embed the query again"
 
         await there.delete(f"/v1/brain/forget/{second}")
         brain.clock.advance(2 * MICROSECONDS)
         await ask(here, "what opens the safe")
-        assert len(models[0].asked) == 3, "to forget is not to erase"
+        assert len(models[0].asked) == 3, "a forget is not an erasure"
 
 
 async def test_who_is_asked_nothing_any_more_keeps_nothing(brain: Brain) -> None:
@@ -78,4 +78,4 @@ async def test_every_erasure_has_a_name_of_its_own(brain: Brain) -> None:
             names.append(await brain.store.writes.last_erasure())
     assert names[0] == ""
     assert len(set(names[:3])) == 3
-    assert names[3] == names[2], "again is no other"
+    assert names[3] == names[2], "erasing it again is no new erasure"

@@ -1,4 +1,4 @@
-"""Too much waits behind the writes: they are refused for a while, and everything else goes on."""
+"""If too much waits behind the writes, they are refused for a while, and everything else continues."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ def brain_database_url(request: pytest.FixtureRequest, tmp_path: Any) -> str:
 
 
 class Ticking:
-    """A clock for the looks."""
+    """The clock of the pressure checks."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -125,7 +125,7 @@ async def test_it_is_looked_at_once_a_second_and_said_once(brain: Brain, clock: 
     with capture_logs() as logs:
         async with http(brain.app(pressure=pressure), await brain.key()) as client:
             await remembered(client, *(f"memory {number}" for number in range(20)))
-            assert asked == 1, "writes of a second share a look"
+            assert asked == 1, "writes within a second share a check"
             await _again(clock, pressure)
             for _ in range(5):
                 assert (await client.post(REMEMBER, json=offer("x"))).status_code == 503
@@ -134,7 +134,7 @@ async def test_it_is_looked_at_once_a_second_and_said_once(brain: Brain, clock: 
 
 
 class Filling:
-    """An outbox that is full after so many looks."""
+    """An outbox that is full after `looks` checks."""
 
     def __init__(self, looks: int) -> None:
         self.looks = looks
@@ -145,7 +145,7 @@ class Filling:
 
 
 class Leaping:
-    """A clock by which every look, however long it took, is too old for the next write."""
+    """A clock by which every check, however long it took, is too old for the next write."""
 
     now = 1.0
 
@@ -167,11 +167,11 @@ async def test_an_import_is_told_to_come_again_in_the_middle_of_its_file_and_the
         again = await take_in(target, file)
     assert (again["complete"], again["refused"]) == (True, 0)
     assert again["created"] + again["present"] == 350
-    assert 0 < again["created"] < 350, "what was stored stands"
+    assert 0 < again["created"] < 350, "what was stored remains"
 
 
 class Hasty(httpx.ASGITransport):
-    """To the app in process; where it says to wait 5 s, 0 are enough here."""
+    """A transport to the in-process app that shortens a retry delay of 5 s to 0."""
 
     asked = 0
 
@@ -195,7 +195,7 @@ async def test_the_client_waits_repeats_and_goes_on_asking(brain: Brain, clock: 
         await client.remember(offer("too much"))
     assert transport.asked == 3
     assert str(told.value).count("wait 5 s") == 1
-    for _ in range(3):  # its own breaker stays closed: the server is well
+    for _ in range(3):  # the client's breaker stays closed, because the server is well
         with pytest.raises(Backlogged):
             await client.remember(offer("too much"))
     assert (await client.recall("memory 1")).memories
@@ -225,7 +225,8 @@ def server(request: pytest.FixtureRequest, private_server: Starter) -> ServerPro
 async def test_a_full_stream_server_refuses_writes_until_there_is_room(
     brain: Brain, clock: Ticking, server: ServerProcess, *, own_limit: bool
 ) -> None:
-    """85 % of its maxmemory, or of the setting where it has none; above it even `noeviction` takes nothing more."""
+    """The limit is 85 % of its maxmemory, or of the setting if it has none; above it even `noeviction` accepts
+    nothing more."""
     streams = Streams(url=server.url, memory_mb=16)
     memory = StreamMemory(streams)
     pressure = Pressure(
@@ -248,14 +249,14 @@ async def test_a_full_stream_server_refuses_writes_until_there_is_room(
         response = await client.post(REMEMBER, json=offer("no room"))
         assert "of its memory; the limit is 85%" in refused(response, 503)["detail"]
         assert (await client.get("/v1/brain/list")).status_code == 200
-        await pressure.admit_events()  # what reads the streams goes on: that is what empties them
+        await pressure.admit_events()  # stream readers go on: they empty the streams
 
         await redis.delete("filling")
 
         async def freed() -> bool:
             return bool((await memory()).used < 0.5 * 16 * 1024 * 1024)
 
-        await until(freed)  # it frees beside its other work
+        await until(freed)  # it frees memory in the background
         await _again(clock, pressure)
         await remembered(client, "room again")
 
@@ -267,7 +268,7 @@ async def test_a_full_stream_server_refuses_writes_until_there_is_room(
 
 
 async def _again(clock: Ticking, pressure: Pressure) -> None:
-    """It is time for another look, and it was taken."""
+    """Let the next check become due, and wait until it was made."""
     clock.now += 60 * FRESH_S
     await pressure.refusal()
     if pressure._looking is not None:

@@ -106,7 +106,7 @@ async def test_a_long_history_comes_page_by_page(brain: Brain) -> None:
     async with OpenBrain("http://brain.test", key, transport=httpx.ASGITransport(app)) as ada:
         whole, one = await ada.memory_whole(memory_id), await ada.memory(memory_id, history=True)
 
-    assert (len(short.json()["history"]), "next_cursor" in short.json()) == (1, False), "as it always was"
+    assert (len(short.json()["history"]), "next_cursor" in short.json()) == (1, False), "unchanged for older clients"
     assert [len(page["history"]) for page in pages] == [50, 50, 5]
     versions = [line["version"] for page in pages for line in page["history"]]
     assert versions == list(range(1, 106))

@@ -1,4 +1,4 @@
-"""Cleaning through the API, with the housekeeper's own step at work on both embedded indexes."""
+"""Cleaning through the API, with the housekeeper's own step running on both embedded indexes."""
 
 import asyncio
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ MASK = "[redacted: email]"
 
 
 def worker(brain: Brain, holder: str = "test") -> Worker:
-    """One step a round."""
+    """Runs one step per round."""
     store, detector = brain.store, PersonalDataDetector()
 
     async def rules(operation: Operation) -> Sequence[Stripping]:
@@ -49,7 +49,7 @@ async def tenant(module_brain: Brain) -> Any:
 
 
 async def operation(tenant: Tenant, **body: Any) -> dict[str, Any]:
-    """Worked off by two replicas at once."""
+    """Run the operation to its end by two replicas at once."""
     begun = await tenant.admin.post(CLEANING, json=body)
     assert begun.status_code == 202, begun.text
     replicas = [worker(tenant.brain, f"replica {number}") for number in range(2)]

@@ -1,4 +1,4 @@
-"""Group commit: every waiter gets its own answer, and nobody's write is lost with its waiter."""
+"""Group commit: every waiter gets its own answer, and no write is lost if its waiter goes away."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def database_url(tmp_path: Path) -> str:
 
 
 class Gated(SqlMemoryWrites):
-    """Writes whose transactions are counted and held until they may go on."""
+    """Writes whose transactions are counted, and held until `go` is set."""
 
     groups: list[int]
     go: asyncio.Event
@@ -44,7 +44,7 @@ def writes(database: object, clock: FakeClock) -> Gated:
 
 
 async def told(count: int) -> None:
-    """Let everything that can run, run."""
+    """Let everything run that can."""
     for _ in range(count):
         await asyncio.sleep(0)
 
@@ -77,7 +77,7 @@ async def test_groups_have_a_limit_and_lanes_run_beside_each_other(writes: Gated
 
 
 async def test_one_after_the_other_each_has_its_commit(writes: Gated) -> None:
-    """A lane that has just ended must not be taken for one that still looks."""
+    """A lane that has just ended must not be mistaken for one that is still looking for work."""
     committer = Committer(writes, LocalWake(), group=10, lanes=1)
     async with asyncio.timeout(PATIENCE_S):
         for number in range(20):

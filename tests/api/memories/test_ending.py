@@ -1,4 +1,4 @@
-"""Erase, bulk forget and the end of a workspace through the API, with the housekeeper's own kinds at work."""
+"""Erase, bulk forget and closing a workspace through the API, with the housekeeper's own operations running."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ FORGET_ALL, OPERATIONS, WORKSPACES = "/v1/brain/forget", "/v1/admin/operations",
 
 
 class NoStreams:
-    """A stream server that holds nothing: what a real one does is in test_streams_erasing."""
+    """A stream server without entries; test_streams_erasing covers a real one."""
 
     async def sweep(self, doomed: Doomed) -> Swept:
         return Swept(0)
@@ -57,7 +57,7 @@ def worker(brain: Brain) -> Worker:
 
 @asynccontextmanager
 async def at_work(brain: Brain) -> AsyncIterator[None]:
-    """Rooms and housekeeper while the block runs."""
+    """Run the services and the housekeeper during the block."""
     one = worker(brain)
 
     async def work() -> None:
@@ -270,7 +270,7 @@ async def test_a_text_is_struck_out_of_messages_and_signals_of_the_workspace_alo
     body = {"matching": anna, "whole": True, "erase": True}
 
     async def told(client: httpx.AsyncClient) -> None:
-        """A message to eve, and a signal."""
+        """Send a message to eve, and raise a signal."""
         message = {"to": "eve", "subject": "Anna", "content": f"write to {anna.title()} today"}
         assert (await client.post("/v1/messages/send", json=message)).is_success
         signal = {"source": "mail", "severity": "info", "title": f"bounced: {anna}"}
@@ -294,7 +294,7 @@ async def test_a_text_is_struck_out_of_messages_and_signals_of_the_workspace_alo
             begun = await admin.post(FORGET_ALL, json={**body, "dry_run": False}, headers={"prefer": "wait=20"})
 
     assert (looked["count"], looked["beside"], narrower["beside"]) == (0, 2, 0)
-    assert before.lower().count(anna) == 4, "each answer holds its data twice"
+    assert before.lower().count(anna) == 4, "each answer contains its data twice"
     assert begun.json()["operation"]["result"] == {"erased": 0, "beside": 2}
     assert anna not in (await said("w1")).lower()
     assert "write to [erased] today" in await said("w1")

@@ -1,4 +1,4 @@
-"""Names of memories through the API: kept, changed, told, and found in a question."""
+"""Names of memories through the API: stored, changed, returned, and found in a question."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -44,7 +44,7 @@ async def test_only_what_is_named_answers(brain: Brain, ada: httpx.AsyncClient) 
     assert await named(ada, "payment of a gateway") == []
     assert await named(ada, "PSP", project="elsewhere") == []
     answer = await asked(ada, "is the payment gateway slow", explain=True)
-    assert {each["id"] for each in answer["memories"]} >= {gateway, other}, "else all that bears on it"
+    assert {each["id"] for each in answer["memories"]} >= {gateway, other}, "otherwise every relevant memory is found"
     assert answer["explained"][gateway]["named"] == Recall().name_lift
     assert answer["explained"][other]["named"] == 0
 

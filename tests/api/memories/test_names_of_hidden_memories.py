@@ -1,4 +1,4 @@
-"""No answer names a memory that the one who asks may not see: not as what another supersedes, nor in its history."""
+"""No answer names a memory that the caller may not see: neither as the one superseded, nor in its history."""
 
 import json
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ SESSION = "s1"
 
 @dataclass
 class Chain:
-    """Four memories of ada's, each in the place of the one before: of herself, of a session of hers, of an org, of
+    """Four memories of ada's, each superseding the one before: private, in a session of hers, in an org, for
     everyone."""
 
     ids: list[str]
@@ -36,7 +36,7 @@ async def chain(brain: Brain) -> AsyncIterator[Chain]:
         ):
             body = offer(f"the weir opens on day {len(ids)}", **place, **({"supersedes": ids[-1]} if ids else {}))
             answer = await ada.post("/v1/brain/remember", json=body, params={"session_id": SESSION})
-            if answer.status_code == 422:  # what is of a session is superseded by its agent in that session
+            if answer.status_code == 422:  # an agent supersedes a session's memory within that session
                 body["session_id"] = SESSION
                 answer = await ada.post("/v1/brain/remember", json=body)
             assert answer.status_code == 201, answer.text
@@ -46,7 +46,7 @@ async def chain(brain: Brain) -> AsyncIterator[Chain]:
 
 
 async def answers(client: httpx.AsyncClient, memory_id: str) -> dict[str, httpx.Response]:
-    """Everything by which one may read a memory."""
+    """The answers of every route through which one may read a memory."""
     question = {"query": "the weir"}
     return {
         "memory": await client.get(f"/v1/brain/memories/{memory_id}", params={"history": True}),
@@ -84,7 +84,7 @@ async def test_what_may_be_seen_is_named_as_before(chain: Chain) -> None:
 
 
 async def test_the_place_of_one_who_was_hidden_is_not_told(chain: Chain, brain: Brain) -> None:
-    """The history of what bob may see does not name what stands in its place."""
+    """The history of a memory that bob may see does not name its successor."""
     for_all = (await chain.ada.post("/v1/brain/remember", json=offer("open to all"))).json()["id"]
     own = offer("for myself", memory_scope="agent", supersedes=for_all)
     mine = (await chain.ada.post("/v1/brain/remember", json=own)).json()["id"]

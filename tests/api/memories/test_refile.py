@@ -1,4 +1,4 @@
-"""A memory filed elsewhere: indexes, duplicates and the audit follow, and nobody moves what is not theirs to move."""
+"""Refiling a memory: indexes, duplicates and the audit follow, and nobody moves what is not theirs to move."""
 
 from typing import Any
 

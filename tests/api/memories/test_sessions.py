@@ -1,4 +1,4 @@
-"""Sessions over HTTP and by the client: handed over, appended to once, shared by those that both sides want."""
+"""Sessions over HTTP and by the client: handed over, appended to once, shared if both agents agree."""
 
 from typing import Any
 
@@ -95,7 +95,7 @@ async def test_promoted_memories_are_found_by_all_of_the_project(module_brain: B
 
 
 async def test_agents_of_a_session_read_each_other_and_nobody_else_does(module_brain: Brain) -> None:
-    """By every route that reads. Both have to want it, and none changes what is the other's."""
+    """By every reading route. Both agents have to agree, and neither can change what belongs to the other."""
     brain, workspace, elsewhere = module_brain, await module_brain.new_workspace(), await module_brain.new_workspace()
     app = brain.app()
     async with client_of(app, await brain.key(workspace)) as ada:
@@ -123,10 +123,10 @@ async def test_agents_of_a_session_read_each_other_and_nobody_else_does(module_b
         return [memory_id in each.text for each in answers]
 
     bo = await brain.key(workspace, "bo")
-    assert not any(await found(bo, "bo")), "asked in, but not there"
+    assert not any(await found(bo, "bo")), "invited, but not joined"
     async with http(app, bo) as client:
         assert (await client.post("/v1/brain/sessions", json={"session_id": session.id})).status_code == 200
-        brain.clock.advance(DAY)  # who was asked a moment ago is asked again
+        brain.clock.advance(DAY)  # so that the cached membership is read again
         assert all(await found(bo, "bo"))
         assert "striped" in (await client.get("/v1/brain/tags", params={"session_id": session.id})).text
         for other in ("", "s1"):

@@ -1,4 +1,4 @@
-"""Thoughts: each turn once and letter by letter, found by meaning, order and metadata, and never another agent's."""
+"""Thoughts: each turn once and verbatim, found by meaning, order and metadata, and never another agent's."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -88,11 +88,11 @@ async def test_pages_go_on_where_the_header_says(brain: Brain, ada: httpx.AsyncC
 async def test_a_turn_is_stored_once_and_equal_turns_are_two(ada: httpx.AsyncClient) -> None:
     first = await add(ada, "ok", metadata=turn(1))
     assert await add(ada, "ok", metadata=turn(1)) == first | {"duplicate": True}
-    assert (await add(ada, "ok then", metadata=turn(1)))["content"] == "ok", "the turn, whatever it says now"
+    assert (await add(ada, "ok then", metadata=turn(1)))["content"] == "ok", "it is that turn, whatever its text is now"
     assert (await add(ada, "ok", metadata=turn(2)))["id"] != first["id"]
     assert (await add(ada, "ok", metadata=turn(1, "s2")))["id"] != first["id"]
     without = [await add(ada, "ok") for _ in range(2)]
-    assert without[0]["id"] != without[1]["id"], "what names no turn may come again"
+    assert without[0]["id"] != without[1]["id"], "thoughts without a turn may repeat"
     keyed = {"sessionId": "s1", "advancementKey": "a1"}
     several = [await add(ada, "ok", metadata={**keyed, "entry": entry}) for entry in (0, 1, 0)]
     assert several[0]["id"] == several[2]["id"] != several[1]["id"]
@@ -126,7 +126,7 @@ async def test_a_long_turn_is_whole(brain: Brain, ada: httpx.AsyncClient) -> Non
     parts = await listed(ada)
     assert "".join(each["content"] for each in sorted(parts, key=lambda each: each["part"])) == content
     for each in parts:
-        assert (await ada.get(f"{THOUGHTS}/{each['id']}")).json()["content"] == content, "by the id of any part"
+        assert (await ada.get(f"{THOUGHTS}/{each['id']}")).json()["content"] == content, "found by the id of any part"
     assert refused(await ada.patch(f"{THOUGHTS}/{new['id']}", json={"content": "x"}), 422)["field"] == "id"
     assert (await ada.delete(f"{THOUGHTS}/{parts[0]['id']}", params={"erase": True})).status_code == 200
     assert await listed(ada) == []
@@ -149,7 +149,7 @@ async def test_thoughts_are_their_agents_alone(brain: Brain, ada: httpx.AsyncCli
     brain.clock.advance(1)
     of_session = await add(ada, "For this session.", memory_scope="session", metadata=turn(2))
     await brain.settle()
-    assert [each["id"] for each in await listed(ada)] == [mine["id"]], "a session's are shown within it"
+    assert [each["id"] for each in await listed(ada)] == [mine["id"]], "a session's thoughts are listed within it"
     both = await listed(ada, **{"metadata.sessionId": "s1"})
     assert [each["id"] for each in both] == [of_session["id"], mine["id"]]
     assert both == await listed(ada, **{"metadata[sessionId]": "s1"})
@@ -165,7 +165,7 @@ async def test_thoughts_are_their_agents_alone(brain: Brain, ada: httpx.AsyncCli
             ended = await other.delete(THOUGHTS, params={"metadata.sessionId": "s1"})
             assert ended.json() == {"deleted": 0, "operation_id": None}
             taken = await add(other, "mine", metadata=turn(1))
-            assert taken["duplicate"] is False, "another's turn is none of its own"
+            assert taken["duplicate"] is False, "another agent's turn is not one of its own"
     async with http(brain.app(), await brain.key(agent="")) as nobody:
         assert refused(await nobody.post(THOUGHTS, json={"content": "x"}), 422)["field"] == "agent_id"
 

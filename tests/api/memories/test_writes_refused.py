@@ -1,4 +1,4 @@
-"""What refuses writes beside a backlog: a full disk, and a database or stream server that takes nothing."""
+"""Reasons to refuse writes other than a backlog: a full disk, and a database or stream server that accepts nothing."""
 
 from collections.abc import AsyncIterator
 from typing import Any, cast
@@ -14,7 +14,7 @@ REMEMBER = "/v1/brain/remember"
 
 
 class Ticking:
-    """A clock for the looks."""
+    """The clock of the pressure checks."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -36,7 +36,7 @@ async def pressure(brain: Brain, clock: Ticking) -> AsyncIterator[Pressure]:
 
 
 async def _again(clock: Ticking, pressure: Pressure) -> None:
-    """It is time for another look, and it was taken."""
+    """Let the next check become due, and wait until it was made."""
     clock.now += 60 * FRESH_S
     await pressure.refusal()
     if pressure._looking is not None:
@@ -66,7 +66,7 @@ async def test_a_full_disk_holds_back_all_that_writes(clock: Ticking) -> None:
 async def test_what_refuses_writes_behind_the_gate_is_said_until_one_is_stored(
     brain: Brain, clock: Ticking, pressure: Pressure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No look sees that disk: the writes themselves tell."""
+    """No check covers that disk: the writes themselves report it."""
     remember = brain.store.writes.remember
 
     async def full(_: object) -> None:
@@ -84,7 +84,7 @@ async def test_what_refuses_writes_behind_the_gate_is_said_until_one_is_stored(
 
         pressure.failed("once")
         clock.now += 61
-        assert await pressure.refusal() is None, "nobody writes any more, so nobody knows"
+        assert await pressure.refusal() is None, "nobody writes any more, so the state is unknown"
 
 
 @pytest.mark.parametrize("answers", [True, False])

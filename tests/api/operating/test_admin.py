@@ -182,7 +182,7 @@ async def test_a_key_can_be_replaced_at_once_and_ends_no_later_than_it_would(bra
         revoked = await admin.post(f"{KEYS}/{first['id']}:rotate")
         unknown = await admin.post(f"{KEYS}/none:rotate")
 
-    refused(lost, 409)  # it has ended: a new one is made, not replaced
+    refused(lost, 409)  # the key has ended: a new one is made, not a replacement
     assert usual["expires_at"] == usual["replaced_expires_at"] == short["expires_at"]
     assert day["replaced_expires_at"] == "2027-01-16T08:00:00.000000Z"
     refused(revoked, 409)
@@ -237,7 +237,7 @@ async def test_a_secret_that_was_lost_with_its_answer_is_replaced_by_its_success
         key = (await admin.post(KEYS, json={"name": "robot", "permissions": ["brain.read"]})).json()
         lost = (await admin.post(f"{KEYS}/{key['id']}:rotate", json={"overlap_s": 0})).json()
         again = await admin.post(f"{KEYS}/{key['id']}:rotate", json={"overlap_s": 0})
-        assert lost["id"] in refused(again, 409)["message"], "it says which one to rotate"
+        assert lost["id"] in refused(again, 409)["message"], "the message names the key to rotate"
         found = (await admin.post(f"{KEYS}/{lost['id']}:rotate", json={"overlap_s": 0})).json()
     codes = []
     for secret in (key["key"], lost["key"], found["key"]):

@@ -1,4 +1,4 @@
-"""Dead letters and burials through the API, with the housekeeper's work on them, on every stream server."""
+"""Dead letters and burials through the API, with the housekeeper doing the work, on every stream server."""
 
 import pytest
 
@@ -33,7 +33,7 @@ async def test_a_dead_letter_given_again_is_no_failure_of_its_memory(operator: O
 
 
 async def test_what_dies_again_meanwhile_is_left_for_the_next_time(operator: Operator) -> None:
-    """Else a replay of what can't be delivered would never end."""
+    """Otherwise a replay of undeliverable entries would never end."""
     for number in range(150):
         await operator.die(stored(number))
     begun = await operator.post("dead:replay", all=True, dry_run=False)

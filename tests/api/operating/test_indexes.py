@@ -1,4 +1,4 @@
-"""Generations and reindexing through the API: whose they are, what is refused, and what is queued."""
+"""Generations and reindexing through the API: who may use them, what is refused, and what is queued."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ REINDEX, GENERATIONS = "/v1/admin/reindex", "/v1/admin/generations"
 
 
 async def beside(brain: Brain, status: str) -> tuple[Generation, Generation]:
-    """The text index that serves, and another one."""
+    """The serving text index, and another one."""
     await brain.settle()
     serving = await brain.store.generations.serving(IndexKind.TEXT)
     assert serving is not None
@@ -75,7 +75,7 @@ async def test_one_that_was_not_kept_current_never_serves(brain: Brain) -> None:
         await brain.store.generations.swap(IndexKind.TEXT, "t-0")
         await brain.store.generations.swap(IndexKind.TEXT, serving.name)
         refused(await operator.post(f"{GENERATIONS}/text/t-0:switch"), 409)
-        # What a reindex that nobody works on has left can be dropped.
+        # An index left by a reindex that nobody works on can be dropped.
         assert (await operator.delete(f"{GENERATIONS}/text/t-2")).status_code == 200
 
 

@@ -1,4 +1,4 @@
-"""The embedding model as operators see it: which one serves, and changing it."""
+"""The embedding model as operators see it: which one serves, and how to change it."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""How the process tells of itself, and of what goes wrong in it."""
+"""How the process reports its state and its failures."""
 
 import time
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ SECRET = "correct-horse-battery"
 
 
 class Neighbour:
-    """A service beside the API, as ill as it is told to be."""
+    """Another service next to the API, with any failure that a test sets."""
 
     group = "indexer-text"
 
@@ -154,7 +154,7 @@ async def test_the_app_of_a_process_closes_its_parts(brain: Brain) -> None:
 
 
 class Away:
-    """A truth of which every call but the spared ones fails as a lost connection does."""
+    """A store of which every call, except those in `spared`, fails like a lost connection."""
 
     def __init__(self, real: Any, spared: Sequence[str]) -> None:
         self._real, self._spared = real, spared
@@ -174,7 +174,7 @@ class Away:
 
 @pytest.mark.parametrize("where", ["before", "within"])
 async def test_a_write_that_failed_says_whether_it_may_have_been_stored(brain: Brain, where: str) -> None:
-    """`before` anything was begun, and `within`, where a commit may stand whose answer was lost."""
+    """`before` anything was begun; `within`, when a commit may have succeeded although its answer was lost."""
     key = await brain.key("system", permissions=frozenset(Permission))
     spared = ("key_by_hash", "open_keys", "check") if where == "within" else ("check",)
     told = {}

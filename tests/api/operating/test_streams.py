@@ -1,4 +1,4 @@
-"""Streams and groups through the API, with the housekeeper's work on them, on every stream server."""
+"""Streams and groups through the API, with the housekeeper doing the work, on every stream server."""
 
 import json
 
@@ -22,7 +22,7 @@ OURS = [route for route in ROUTES if route.path.startswith(("/v1/admin/streams",
 
 
 async def test_streams_are_for_operators_alone(operator: Operator, capsys: pytest.CaptureFixture[str]) -> None:
-    """A tenant's admin is told nothing, whether there is something or not."""
+    """A tenant's admin learns nothing, whether or not there is something."""
     letter = await operator.die(submission(), "ingest", SUBMITTED.name)
     tenant = await operator.brain.key("w1", permissions=frozenset(Permission))
     bodies = full("because")
@@ -83,7 +83,7 @@ async def test_a_replay_is_counted_worked_off_and_taken_up_after_a_kill(operator
     dying = operator.worker("dying")
     assert await dying.round() == 1
     assert await operator.redis.xlen(again) == 100, "a quarter of a second of 400"
-    # Killed in a step that it did not write down: that comes twice, and nothing is left out.
+    # Killed in a step that it did not record: those entries come twice, and none is left out.
     held = await operator.brain.store.operations.hold_operation("dying", 30, ["replay"])
     assert held is not None
     await steps(Redelivery(operator.redis, operator.settings), operator.brain.store.index_marks, at_once)["replay"](

@@ -1,4 +1,4 @@
-"""The route that holds the indexes against the truth, and the client's call of it: who may ask, and what it queues."""
+"""The route that compares the indexes with the database, and the client's call: who may ask, and what it queues."""
 
 import httpx
 import pytest
@@ -30,7 +30,7 @@ async def test_an_operator_begins_a_verification(brain: Brain) -> None:
 
 
 async def test_nobody_else_does(brain: Brain) -> None:
-    """Indexes hold every tenant's entries: what they lack is no tenant's business."""
+    """Indexes hold every tenant's entries: what is missing there is no single tenant's business."""
     key = await brain.key("w1", permissions=frozenset(Permission))
     async with http(brain.app(), key) as admin:
         refused(await admin.post(VERIFY_PATH, json={}), 403)

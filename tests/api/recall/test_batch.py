@@ -25,7 +25,7 @@ from tests.support.store.fixtures import rows
 RECALL, BATCH = "/v1/brain/recall", "/v1/brain/recall:batch"
 WORDS = "cache key tenant deploy rollback queue retry shard vector backup heron weir lighthouse captain".split()
 AMONG_OTHERS = {"took_ms", "recall_id"}
-"""What differs between two answers to the same question."""
+"""Fields that differ between two answers to the same question."""
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ LAWS = settings(
 
 @pytest.fixture
 async def much(brain: Brain, ada: httpx.AsyncClient) -> httpx.AsyncClient:
-    """Of what both indexes hold, a quarter is forgotten since."""
+    """A quarter of what both indexes hold has been forgotten since."""
     await filled(brain, ada)
     for each in (await ada.get("/v1/brain/list", params={"limit": 15})).json()["memories"]:
         assert (await ada.delete(f"/v1/brain/forget/{each['id']}")).status_code == 200
@@ -111,7 +111,7 @@ async def test_a_batch_answers_as_single_recalls_do(much: httpx.AsyncClient, que
 
 
 async def test_questions_of_which_each_needs_more_than_one_look(brain: Brain, ada: httpx.AsyncClient) -> None:
-    """All that the indexes find best is dead, of one question and not of its neighbour."""
+    """For one question the best hits of the indexes are all forgotten, for its neighbour none is."""
     await filled(brain, ada, 150)
     all_of_it = {"query": "heron weir", "precision": "recall"}
     queries = [{**all_of_it, "top_k": 100}, {"query": "cache tenant", "top_k": 5, "project": "a"}]
@@ -198,7 +198,7 @@ async def test_every_question_is_recorded_by_itself(brain: Brain) -> None:
             client, [{"query": "heron"}, {"query": 5}, {"query": "heron", "agent_id": "bob"}, {"query": "heron"}]
         )
     async with app.router.lifespan_context(app):
-        pass  # its end writes what waits
+        pass  # leaving the block writes what waits
 
     kept = {row["id"]: row for row in await rows(brain.store._database, "SELECT * FROM recalls")}
     assert kept.keys() == {each["recall_id"] for each in results if "recall_id" in each}
@@ -222,7 +222,7 @@ async def test_what_is_down_degrades_every_answer(brain: Brain, parts: Mapping[s
 
 
 class Choosy:
-    """A model that refuses questions with a certain word: what Ollama does where a model gives no direction."""
+    """A model that refuses questions with a certain word, as Ollama does if a vector has no direction."""
 
     def __init__(self, model: Embedder) -> None:
         self._model = model
@@ -250,7 +250,7 @@ async def test_a_question_that_the_model_refuses_hurts_no_other(brain: Brain) ->
     assert [each["degraded"] for each in results] == [[], [], ["vectors"], [], []]
     assert [each["count"] for each in results] == [1] * 5
     assert model.calls[0] == 4, "each once"
-    assert model.calls[-1] == 1, "what is known is not asked again"
+    assert model.calls[-1] == 1, "known questions are not embedded again"
     assert [compared(each) for each in again] == [compared(each) for each in results]
 
 

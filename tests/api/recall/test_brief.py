@@ -1,4 +1,4 @@
-"""A brief through the API: from the truth, from the vault, and only of what the key may see."""
+"""A brief through the API: from the database, from the vault, and only what the key may see."""
 
 import os
 from datetime import UTC, datetime, timedelta
@@ -107,7 +107,7 @@ async def test_an_arc_whose_heat_alone_moved_has_not_changed(brain: Brain, vault
     told = vault / "clusters/2027-01-14/2027-01-14-told.md"
     with told.open("a", encoding="utf-8") as file:
         file.write("A person goes on.\n")
-    # The disk's clock is the true one.
+    # File times come from the real clock.
     since = datetime.now(UTC) - timedelta(days=1)
     async with http(brain.app(), await brain.key()) as ada:
         found = await asked(ada, since=since.isoformat())

@@ -1,4 +1,4 @@
-"""The boot context: what three agents on one project find in the morning, in its order and budget, and nobody else."""
+"""The boot context: what three agents on one project get in the morning, in its order and budget, and nobody else's."""
 
 from pathlib import Path
 from typing import Any
@@ -110,7 +110,7 @@ async def test_the_same_is_the_same_bytes_until_something_changes(brain: Brain) 
 
 
 async def test_it_keeps_to_its_budget_and_the_rest_comes_by_cursor(brain: Brain) -> None:
-    """By a tokenizer that another model has. Each section gets room."""
+    """Counted by another model's tokenizer. Each section gets room."""
     words = "retry the gateway after 30 s, then page someone; überall gleich 速度 " * 6
     async with http(brain.app(), await brain.key()) as ada:
         for number in range(12):

@@ -1,4 +1,4 @@
-"""Recall when a part is down, slow, or not the one that it was."""
+"""Recall when a part is down, slow, or another one than before."""
 
 import asyncio
 from array import array
@@ -20,14 +20,14 @@ RECALL = "/v1/brain/recall"
 
 
 class Faulty:
-    """An index, or a model, that is down or hangs: what the real ones can't be made to do at will."""
+    """An index or a model that is down or hangs, which the real ones can't be made to be at will."""
 
     builder = "faulty"
 
     def __init__(self, *, hangs: bool = False) -> None:
         self.hangs = hangs
         self.given: list[float | None] = []
-        """How long each search might take."""
+        """The time limit given to each search."""
 
     async def search_many(self, *_: Any, within_s: float | None = None) -> Sequence[Sequence[Hit]]:
         self.given.append(within_s)
@@ -59,8 +59,8 @@ DOWN = [
 
 
 def within_s(parts: Mapping[str, Any]) -> Sequence[float]:
-    """How long they may take. A short time only where it has to pass; and as what is well may be slow, a longer one
-    where that did not do."""
+    """Time limits to try. A short one only where the time must run out; and because a healthy part may be slow,
+    longer ones if that fails."""
     return (0.3, 3, 30) if any(part.hangs for part in parts.values()) else (60,)
 
 
@@ -94,7 +94,7 @@ async def test_what_is_down_is_named_and_the_rest_answers(
 
 
 async def test_one_that_hangs_is_told_its_time_and_left_alone(brain: Brain, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not every recall waits for it; nor does one that only is down count as hanging."""
+    """Not every recall waits for a hanging index; and one that is merely down does not count as hanging."""
     monkeypatch.setattr("openbrain_api.recall.indexes.breaker.FIRST_S", 1000)
     monkeypatch.setattr("openbrain_api.recall.indexes.breaker.LONGEST_S", 1000)
     async with http(brain.app(), await brain.key()) as client:

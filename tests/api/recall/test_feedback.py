@@ -1,4 +1,4 @@
-"""Feedback over HTTP and by the client: its effect on later recalls, and what is listed for review."""
+"""Feedback over HTTP and by the client: its effect on later recalls, and which memories are listed for review."""
 
 import pytest
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def test_what_is_used_comes_before_what_is_wrong(module_brain: Brain) -> None:
-    """Of two that say it equally well."""
+    """Of two memories that match equally well."""
     brain, workspace = module_brain, await module_brain.new_workspace()
     app, secret = brain.app(), await module_brain.key(workspace)
     async with http(app, secret) as raw:

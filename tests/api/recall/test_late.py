@@ -1,4 +1,4 @@
-"""Recall compares what it found word by word, in context; it works where some or all memories have no token states."""
+"""Recall compares hits word by word, in context; it also works if some or all memories have no token states."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ async def test_words_of_the_turn_before_count_for_the_turn(brain: Brain) -> None
 
     assert late(beside, answer) > late(alone, answer)
     assert late(beside, question) > late(alone, question)
-    assert late(beside, far) == late(alone, far), "no turn is beside it"
+    assert late(beside, far) == late(alone, far), "it has no neighbouring turn"
     assert batch["results"][0]["scores"] == beside["scores"]
 
 
@@ -85,7 +85,7 @@ async def test_no_word_of_what_one_may_not_see_counts(brain: Brain) -> None:
         (forgotten,) = await remembered(ada, f"{ASKED}, ada", session_id="chat", turn=2)
         await brain.settle()
         await ada.delete(f"/v1/brain/forget/{forgotten}")
-        # Both indexes still have what was forgotten.
+        # Both indexes still hold the forgotten memory.
         stale, alone = await asked(ada, HOLIDAYS), await asked(ada, HOLIDAYS, neighbours=False)
         await brain.settle()
         before = await asked(ada, HOLIDAYS)

@@ -1,4 +1,4 @@
-"""Recall while the embedding model changes: never down, and never the vectors of one beside the other's."""
+"""Recall while the embedding model changes: never down, and never mixing the vectors of two models."""
 
 import asyncio
 from array import array
@@ -33,7 +33,7 @@ async def second() -> AsyncIterator[Second]:
 
 
 async def _built(brain: Brain, second: Second, *ids: str) -> Generation:
-    """A generation of the second model with these memories."""
+    """A generation of the second model that holds these memories."""
     identity = await second.identity()
     wanted = Generation(
         kind=IndexKind.VECTOR,
@@ -61,13 +61,13 @@ async def _asked(client: httpx.AsyncClient, **more: Any) -> dict[str, Any]:
 
 
 def _app(brain: Brain, embedders: Embedders, *, text_weight: float = 0) -> Any:
-    """At weight 0 the vectors answer alone, so that a wrong one is seen."""
+    """With weight 0 the vectors alone decide, so that a wrong one shows."""
     recall = brain.settings.recall.model_copy(update={"text_weight": text_weight})
     return brain.app(embedders=embedders, settings=brain.settings.model_copy(update={"recall": recall}))
 
 
 async def _checked(client: httpx.AsyncClient, brain: Brain) -> httpx.Response:
-    """`/ready` once the embedder was looked at anew: a machine that stands still may not be done with it in time."""
+    """Ask `/ready` until the embedder was checked again: on a stalled machine that may take a while."""
     seen: list[httpx.Response] = []
 
     async def looked() -> bool:
@@ -102,7 +102,7 @@ async def test_recall_follows_the_swap_and_mixes_nothing(brain: Brain, second: S
         brain.clock.advance(2_000_000)
         answers += [await _asked(client) for _ in range(5)]
 
-    assert {tuple(each["degraded"]) for each in answers} == {()}, "recall was never without vectors"
+    assert {tuple(each["degraded"]) for each in answers} == {()}, "no recall lacked vectors"
     assert {each["memories"][0]["content"] for each in answers} == {FOUND}, "mixed, it would find something else"
 
 

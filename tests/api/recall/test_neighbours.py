@@ -1,4 +1,4 @@
-"""A turn is found for what stands beside it in its session, and nobody finds what he may not see."""
+"""A turn is found through its neighbours in the session, and nobody finds what they may not see."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ SAID = ("where did you spend the holidays?", "in lisbon, the trams were lovely",
 
 
 async def said(client: httpx.AsyncClient, *contents: str, **filed: Any) -> Sequence[str]:
-    """The ids of a session's turns."""
+    """Remember the turns of a session; return their ids."""
     return [
         (await remembered(client, each, session_id="chat", turn=at, **filed))[0] for at, each in enumerate(contents)
     ]
@@ -63,7 +63,7 @@ async def test_filters_hold_for_neighbours_and_what_is_forgotten_adds_nothing(br
 
 
 async def test_no_turn_of_another_agent_or_workspace_is_anybodys_neighbour(brain: Brain) -> None:
-    """All of them in a session of one name, at neighbouring turns."""
+    """All of them are in sessions of one name, at neighbouring turns."""
     async with (
         http(brain.app(), await brain.key("w1", "ada")) as ada,
         http(brain.app(), await brain.key("w1", "bob")) as bob,

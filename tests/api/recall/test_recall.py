@@ -19,7 +19,7 @@ async def ada(brain: Brain) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def found(client: httpx.AsyncClient, query: str = "how do we deploy", **asked: Any) -> list[str]:
-    """Contents, best first."""
+    """Contents of the hits, best first."""
     response = await client.post(RECALL, json={"query": query, **asked})
     assert response.status_code == 200, response.text
     return [each["content"] for each in response.json()["memories"]]
@@ -132,7 +132,7 @@ async def test_what_faded_comes_after_what_lasts(brain: Brain, ada: httpx.AsyncC
 
 
 async def test_the_dead_take_no_place_in_the_answer(brain: Brain, ada: httpx.AsyncClient) -> None:
-    """The indexes still hold them all; the truth does not, and asks for more."""
+    """The indexes still hold them all; the database does not, so recall asks the indexes for more."""
     contents = [f"we deploy number {number}" for number in range(150)]
     ids = [
         each["id"]

@@ -1,4 +1,4 @@
-"""What an answer says of itself: its id, how each score came about, what is kept of it."""
+"""What an answer says about itself: its id, the parts of each score, and what is recorded of it."""
 
 import orjson
 import pytest
@@ -79,7 +79,7 @@ async def test_every_answer_is_kept_and_announced_without_the_question_unless_so
         first = (await client.post(RECALL, json={"query": "where does the heron fish?"})).json()
         second = (await client.post(RECALL, json={"query": "nothing", "org": "nobody"})).json()
     async with app.router.lifespan_context(app):
-        pass  # its end writes what waits
+        pass  # leaving the block writes what waits
 
     kept = {row["id"]: row for row in await rows(brain.store._database, "SELECT * FROM recalls")}
     assert set(kept) == {first["recall_id"], second["recall_id"]}

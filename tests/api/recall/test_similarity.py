@@ -1,4 +1,4 @@
-"""A number that tells how near a hit is, and no hits where nothing is."""
+"""A number that says how similar a hit is, and no hits if nothing is similar."""
 
 from typing import Any
 

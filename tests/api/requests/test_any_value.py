@@ -1,6 +1,6 @@
-"""For every member of every request, any value of any JSON type is taken or refused: no answer is a server's failure.
+"""For every field of every request, any value of any JSON type is accepted or refused: no answer is a server error.
 
-All values go through the models; of those that these take, some are sent, drawn by a seed that is printed.
+All values go through the models; of those that the models accept, some are sent, drawn by a seed that is printed.
 `OPENBRAIN_VALUES_SEED=7 pytest tests/api/requests/test_any_value.py` repeats a run; OPENBRAIN_TEST_LONG=1 sends all.
 """
 
@@ -41,7 +41,7 @@ from tests.support.streams.consumers import scaled
 
 SEED = os.environ.get("OPENBRAIN_VALUES_SEED") or str(random.SystemRandom().randrange(10**6))
 SENT = 10_000 if long_form() else 1
-"""Of the values of a place that a model takes, so many are sent beside the least and the greatest number."""
+"""How many of the values that a model accepts in one place are sent, besides the least and the greatest number."""
 BODIES = [route for route in ROUTES if route.body.model_fields]
 QUERIES = [route for route in ROUTES if route.query.model_fields]
 WAITS = ("wait", "seconds")
@@ -52,13 +52,13 @@ pytestmark = pytest.mark.timeout(6 * 3600 if long_form() else 300)
 
 
 def usual(route: Route) -> dict[str, Any]:
-    """A body of it that is well."""
+    """A valid body of the route."""
     return dict(FULL[route.path])
 
 
 def bodies(route: Route) -> Iterator[tuple[Place, list[tuple[bytes, bytes]]]]:
-    """Of each place of its body: the values that its model takes, and the documents. Fails where one is neither taken
-    nor refused."""
+    """For each place of its body: the values that its model accepts, and the documents. Fails if a value is neither
+    accepted nor refused."""
     for place in places(SCHEMAS[route.body.__name__], SCHEMAS):
         taken = []
         before, behind = around(usual(route), place)
@@ -73,7 +73,7 @@ def bodies(route: Route) -> Iterator[tuple[Place, list[tuple[bytes, bytes]]]]:
 
 
 def queries(route: Route) -> Iterator[tuple[str, list[tuple[bytes, str]]]]:
-    """The same of each parameter; none that asks for a wait."""
+    """The same for each query parameter; waits are set to 0."""
     needed = {name: "x" for name, each in route.query.model_fields.items() if each.is_required()}
     for name in route.query.model_fields:
         taken = []
@@ -89,13 +89,13 @@ def queries(route: Route) -> Iterator[tuple[str, list[tuple[bytes, str]]]]:
 
 
 def lines(kind: type[Line], line: Mapping[str, Any]) -> Iterator[tuple[Place, list[tuple[bytes, bytes]]]]:
-    """The same of each member of a line of an export."""
+    """The same for each field of a line of an export."""
     schema = kind.model_json_schema()
     for place in places(schema, schema.get("$defs", {})):
         taken = []
         before, behind = around({**line, "id": _OWN} if "id" in line else line, place)
         for raw in RAW:
-            # Each is another memory's: a file's second of one id says nothing.
+            # Give each line another memory's id: a second line with the same id in a file proves nothing.
             text = (before + raw + behind).replace(_OWN.encode(), str(uuid.uuid4()).encode())
             try:
                 parse_line(text)
@@ -107,7 +107,7 @@ def lines(kind: type[Line], line: Mapping[str, Any]) -> Iterator[tuple[Place, li
 
 @cache
 def every_line() -> Sequence[bytes]:
-    """Lines of each kind, with each value in each place that they are read with."""
+    """Lines of each kind, with each value in each place where it is accepted."""
     given = Marks()
     memory, at = memory_line(given), "2020-02-02T00:00:00Z"
     about = {"memory_id": memory["id"], "version": 1, "revision": 1, "actor": "a", "at": at}
@@ -126,14 +126,14 @@ TELLS_HEALTH = {"/v1/health", "/ready"}
 
 @dataclass
 class Asked:
-    """A system's admin, things to aim at, and what was drawn."""
+    """A system admin's client, ids to aim at, and the random choice."""
 
     client: httpx.AsyncClient
     chance: random.Random
     ids: Mapping[str, str]
 
     async def path(self, route: Route) -> str:
-        """Of something that is there; of a memory that nobody else will end."""
+        """The path with an existing id; to delete, the id of a memory that no other request ends."""
         if route.path.startswith("/v1/brain/") and route.method == "DELETE":
             return route.path.replace("{id}", await made(self.client, "/v1/brain/remember", offer(uuid.uuid4().hex)))
         own = next((own for start, own in self.ids.items() if route.path.startswith(start)), "none")
@@ -149,12 +149,12 @@ class Asked:
         answer = await self.client.request(method, f"{path}?{query}" if query else path, **parts)
         told = f"again: OPENBRAIN_VALUES_SEED={SEED}; {method} {path} {about} {query} {str(parts)[:500]}: {answer.text}"
         if path in TELLS_HEALTH and answer.status_code == 503:
-            return  # a part took too long, which on a busy machine is no fault of the value
+            return  # a part took too long, which on a busy machine is not the value's fault
         assert 200 <= answer.status_code < 500, told
 
 
 async def made(client: httpx.AsyncClient, path: str, body: Mapping[str, Any]) -> str:
-    """The id of something new."""
+    """Create something; return its id."""
     answer = await client.post(path, json=body)
     assert answer.status_code in (200, 201, 202), answer.text
     told = answer.json()
@@ -176,7 +176,7 @@ async def asked(tmp_path_factory: pytest.TempPathFactory, valkey_server: Any) ->
             memory = await made(client, "/v1/brain/remember", offer("here before"))
             await brain.settle()
             signal = {"source": "s", "severity": "warning", "title": "t"}
-            # A key of the operators' workspace makes none: one that an earlier version made there.
+            # A key of the operators' workspace can't create one, so use one made there by an earlier version.
             webhook = Webhook(
                 id=uuid7(1),
                 workspace_id="system",
@@ -249,7 +249,7 @@ async def test_of_paths_headers_and_forms(asked: Asked) -> None:
 @module
 @pytest.mark.parametrize("whole", [True, False])
 async def test_of_lines_of_an_import(asked: Asked, whole: bool) -> None:
-    """A line that can't be taken is refused by its number, and its neighbours land."""
+    """An unacceptable line is refused by its number, and its neighbours are imported."""
     taken, given = every_line(), Marks()
     assert len(taken) > 200
     workspace = f"w-{uuid.uuid4().hex}"

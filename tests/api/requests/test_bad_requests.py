@@ -1,4 +1,4 @@
-"""Requests that are wrong before their values are: bodies, types, sizes, headers, keys, methods, paths."""
+"""Requests that are wrong apart from their values: bodies, types, sizes, headers, keys, methods, paths."""
 
 import json
 from collections.abc import AsyncIterator
@@ -83,7 +83,7 @@ async def test_a_body_above_the_limit_is_refused_before_it_is_parsed(brain: Brai
 
 
 async def raw(brain: Brain, method: str, path: str, headers: dict[str, str], receive: Any) -> tuple[int, Any]:
-    """The app as a server calls it."""
+    """Call the app as a server does."""
     sent: list[Any] = []
 
     async def send(message: Any) -> None:
@@ -105,7 +105,7 @@ async def test_a_client_that_goes_away_in_the_middle_stores_nothing(caller: Call
     before = await caller.counts()
     key = await caller.brain.key()
     messages: AsyncIterator[Any] = _cut_off()
-    with pytest.raises(IndexError):  # nobody is there to be answered
+    with pytest.raises(IndexError):  # there is no client to answer
         await raw(
             caller.brain,
             "POST",
@@ -148,11 +148,11 @@ async def test_a_preference_that_can_not_be_read_is_passed_over(caller: Caller) 
 
 
 async def test_without_a_good_key_there_is_one_answer(brain: Brain) -> None:
-    """The same whether what is asked for exists, and before anything of the request is looked at."""
+    """The same whether or not the thing exists, and before anything of the request is read."""
     expired = await brain.key(expires_at=brain.clock.now() + MICROSECONDS)
     brain.clock.advance(2 * MICROSECONDS)
     answers = set()
-    # More wrong keys than an address may send a minute.
+    # More wrong keys than an address may send per minute.
     server = brain.settings.server.model_copy(update={"wrong_keys_per_minute": 0})
     async with http(brain.app(settings=brain.settings.model_copy(update={"server": server}))) as client:
         for method, path in PROTECTED:
@@ -195,7 +195,7 @@ async def test_nothing_here_is_a_problem_too(caller: Caller) -> None:
 
 
 def parameters() -> list[tuple[str, str, str, bool, bool]]:
-    """Of every route each part of its query: whether it may be empty, and come twice, by the document."""
+    """Each query parameter of every route: whether it may be empty or repeated, according to the document."""
     found = []
     for path, operations in DOCUMENT["paths"].items():
         for method, operation in operations.items():
@@ -208,14 +208,14 @@ def parameters() -> list[tuple[str, str, str, bool, bool]]:
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_what_the_document_forbids_of_a_query_is_refused(module_brain: Brain) -> None:
-    """An empty org is no org: who asks so by mistake would be told of all of them."""
+    """An empty org means no org: a caller who sent it by mistake would get the results of all orgs."""
     key = await module_brain.key("system", permissions=frozenset(Permission))
     required = {"q": "ferry", "query": "ferry", "path": "a.md", "stream": "memory.stored", "group": "g"}
     seen = set()
     async with http(module_brain.app(), key) as client:
         for method, path, name, empty, listed in parameters():
             url = path.replace("{id}", unknown_id()).replace("{index}", "text").replace("{name}", "x")
-            module_brain.clock.advance(MICROSECONDS)  # the key may ask again
+            module_brain.clock.advance(MICROSECONDS)  # so that the rate limit lets the key ask again
             others = {one: value for one, value in required.items() if one != name}
             body = FULL[path] if (method, path) in TAKERS else None
             bare = await client.request(method, url, params={**others, name: ""}, json=body)

@@ -1,4 +1,4 @@
-"""Every bad value gets one 422 that names the field; nothing is stored, nothing is logged of it."""
+"""Every bad value gets one 422 that names the field; nothing of it is stored or logged."""
 
 import json
 
@@ -25,7 +25,7 @@ async def test_a_bad_value_is_named(
     before = await caller.counts()
     for name, value, field in bads:
         body = {key: each for key, each in {**FULL[path], name: value}.items() if each is not None}
-        text = json.dumps(body)  # writes NaN and Infinity, as careless producers do
+        text = json.dumps(body)  # json.dumps writes NaN and Infinity, as careless producers do
         response = await caller.send(method, path, content=text, headers={"content-type": "application/json"})
 
         assert response.status_code == 422, f"{name}={str(value)[:50]}: {response.text}"

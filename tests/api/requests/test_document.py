@@ -41,7 +41,7 @@ def fits(value: Any, schema: Any) -> None:
 
 @functools.cache
 def _validator(schema: str) -> Draft202012Validator:
-    """Of a schema that stands alone. To look whether it is one takes longer than to use it, so that is done once."""
+    """A validator for one schema. Checking a schema takes longer than using it, so it is done once."""
     alone = {**json.loads(schema), "components": DOCUMENT["components"]}
     Draft202012Validator.check_schema(alone)
     return Draft202012Validator(alone)
@@ -81,7 +81,8 @@ def test_every_operation_has_one_tag_that_is_described() -> None:
 
 
 def test_nothing_that_may_be_left_out_has_a_default() -> None:
-    """Generators take it for required, and can't write down that of a union; a description says it in words."""
+    """Generators treat a field with a default as required, and can't write a union's default; so descriptions state
+    it."""
     assert [schema for schema in _schemas() if "default" in schema] == []
     assert SCHEMAS["RememberBody"]["required"] == ["content", "type"]
     assert SCHEMAS["RememberBody"]["properties"]["confidence"]["description"] == "Default: 1.0."
@@ -95,7 +96,7 @@ def test_schemas_have_words_of_json_schema_alone() -> None:
 
 
 def _schemas() -> Iterator[dict[str, Any]]:
-    """Each that stands anywhere in the document."""
+    """Each schema anywhere in the document."""
     ahead = [*SCHEMAS.values()]
     for _, _, operation in OPERATIONS:
         ahead += [parameter["schema"] for parameter in operation["parameters"]]
@@ -117,7 +118,7 @@ def test_no_object_is_both_taken_and_given() -> None:
 
 
 def _reached(part: Any) -> set[str]:
-    """Names of the schemas that it refers to, directly or by another one. An import takes what an export gave."""
+    """Names of the schemas that it refers to, directly or indirectly. An import takes what an export gave."""
     lines = {line.__name__ for line in LINES}
     reached: set[str] = set()
     ahead = [part]
@@ -219,7 +220,7 @@ FILES: dict[str, bytes] = {
 }
 
 INDEXED = {"/v1/admin/models:change", "/v1/admin/reindex"}
-"""Routes that need the indexes to be there."""
+"""Routes that need the indexes to exist."""
 
 PARAMS: dict[str, dict[str, Any]] = {
     "/v1/admin/dead/{id}": {"body": 1},
@@ -236,7 +237,7 @@ PARAMS: dict[str, dict[str, Any]] = {
 
 @asynccontextmanager
 async def streamed(url: str, brain: Brain) -> AsyncIterator[RedisStreams]:
-    """With an entry, a dead letter, and a reader from outside."""
+    """A stream with an entry, a dead letter, and an outside reader."""
     settings = scaled(url)
     client: Any = connect(settings)
     await client.xadd(settings.prefix + STORED.name, {"__data__": "{}"})
@@ -249,7 +250,7 @@ async def streamed(url: str, brain: Brain) -> AsyncIterator[RedisStreams]:
 
 
 async def kept_beside(brain: Brain) -> str:
-    """The name of a text index that is kept beside the one that serves."""
+    """The name of a text index that is kept next to the serving one."""
     serving = await brain.store.generations.serving(IndexKind.TEXT)
     assert serving is not None
     await brain.text.prepare("t-2")
@@ -259,7 +260,7 @@ async def kept_beside(brain: Brain) -> str:
 
 
 def alone(path: str) -> bool:
-    """Whether what is done there is told to, or in the way of, whoever comes after."""
+    """Whether calls of this path affect, or are affected by, later calls."""
     return path in INDEXED or "/generations" in path
 
 
@@ -291,7 +292,7 @@ async def forgotten(client: httpx.AsyncClient) -> httpx.Response:
 
 
 async def pruned(brain: Brain, client: httpx.AsyncClient) -> httpx.Response:
-    """The same of an operation that can be undone, after its end."""
+    """Start an operation that can be undone, and run it to its end."""
     begun = await client.post("/v1/admin/lifecycle:prune", json={"older_than_days": 1, "dry_run": False})
     while await worker(brain.store, brain.clock).round():
         pass
@@ -301,7 +302,7 @@ async def pruned(brain: Brain, client: httpx.AsyncClient) -> httpx.Response:
 async def used_and_refused(
     brain: Brain, workspace: str, streams: RedisStreams, method: str, path: str, operation: Any
 ) -> None:
-    """Each route well used, and in each way that it refuses."""
+    """Call each route correctly, and in each way that it refuses."""
     key = await brain.key(workspace, permissions=frozenset(Permission))
     body = BODIES.get((method, path))
     used: dict[str, Any] = {"json": body}
@@ -320,10 +321,10 @@ async def used_and_refused(
     settings = brain.settings.model_copy(update=own)
     async with http(brain.app(streams=streams, settings=settings), key) as client:
         if path.endswith("/stream"):
-            client.params = client.params.set("seconds", 0)  # else it goes on
+            client.params = client.params.set("seconds", 0)  # otherwise the stream would not end
         memory_id = (await client.post("/v1/brain/remember", json=offer("here before"))).json()["id"]
         if path in INDEXED or "/generations" in path:
-            await brain.settle()  # makes the indexes
+            await brain.settle()  # creates the indexes
         if "/generations/" in path:
             path = path.replace("{index}", "text").replace("{name}", await kept_beside(brain))
         other = await client.post("/v1/admin/keys", json={"name": "other", "permissions": ["brain.read"]})
@@ -370,7 +371,7 @@ async def used_and_refused(
             await client.request(method, named.replace("{id}", aim), params=params, **used),
             await client.request(method, named.replace("{id}", aim), headers={"authorization": "none"}),
         ]
-        await client.delete(f"/v1/amygdala/webhooks/{aims['webhooks']}")  # a workspace has room for a few
+        await client.delete(f"/v1/amygdala/webhooks/{aims['webhooks']}")  # a workspace has room for only a few
     assert any(response.status_code < 300 for response in answers), answers[4].text
     for response in answers:
         schema = schema_of(operation, response)

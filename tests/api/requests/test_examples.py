@@ -1,4 +1,4 @@
-"""The bodies shown in the OpenAPI document are taken as they stand."""
+"""The bodies shown in the OpenAPI document are accepted unchanged."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ async def test_it_is_taken(operator: Operator, method: str, path: str, name: str
     brain.settings = brain.settings.model_copy(update={"webhooks": posted})
     app = brain.app(streams=RedisStreams(operator.settings, operator.redis))
     await brain.workspace("w1")
-    await brain.settle()  # makes the indexes
+    await brain.settle()  # creates the indexes
     operators = path.startswith("/v1/admin/") and path != "/v1/admin/keys"
     key = await brain.key("system" if operators else "w1", permissions=frozenset(Permission))
     async with http(app, key) as client:

@@ -1,4 +1,4 @@
-"""HTTP manners: request ids, packing, HEAD and OPTIONS, entity tags."""
+"""HTTP conventions: request ids, compression, HEAD and OPTIONS, entity tags."""
 
 import gzip
 import zlib
@@ -100,7 +100,7 @@ async def test_a_packed_body_is_unpacked(brain: Brain) -> None:
 
 @pytest.mark.parametrize(("path", "limit"), [(REMEMBER, limits.ONE_BODY_BYTES), (BATCH, limits.BODY_BYTES)])
 async def test_a_bomb_is_cut_at_the_limit(brain: Brain, monkeypatch: pytest.MonkeyPatch, path: str, limit: int) -> None:
-    """A few bytes that would be a gigabyte: never more than the limit is unpacked."""
+    """A few bytes that would expand to a gigabyte: never more than the limit is decompressed."""
     unpacked = 0
     real = compression.decompressed
 
@@ -112,7 +112,7 @@ async def test_a_bomb_is_cut_at_the_limit(brain: Brain, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("openbrain_api.http.parsing.decompressed", counted)
     packer = zlib.compressobj(9, wbits=31)
-    # Packed once: after a full flush a block stands for itself, and may be repeated.
+    # Compressed once: after a full flush a block is independent of the others, and may be repeated.
     first, again = (packer.compress(b"[" * 2**20) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
     bomb = first + again * 1023
     async with http(brain.app(), await brain.key()) as client:
@@ -209,7 +209,7 @@ async def test_a_change_of_what_was_changed_meanwhile_is_refused(brain: Brain) -
         (memory_id,) = await remembered(client, "first")
         path = f"/v1/brain/memories/{memory_id}"
         seen = await etag(client, memory_id)
-        await brain.settle()  # indexing is no change: the tag still counts
+        await brain.settle()  # indexing is not a change: the tag remains valid
         changed = await client.patch(path, json={"tags": ["a"]}, headers={"if-match": seen})
         late = await client.patch(path, json={"tags": ["b"]}, headers={"if-match": seen})
         late_end = await client.delete(f"/v1/brain/forget/{memory_id}", headers={"if-match": seen})
@@ -230,7 +230,7 @@ async def test_a_change_of_what_was_changed_meanwhile_is_refused(brain: Brain) -
 
 
 async def test_writes_wait_by_themselves_where_the_setting_says_so(brain: Brain) -> None:
-    """BRAIN_ASYNC_EMBED=false: the truth is committed first, and an answer without the header waits for the indexes."""
+    """BRAIN_ASYNC_EMBED=false: the database commits first, and an answer without the header waits for the indexes."""
     server = brain.settings.server.model_copy(update={"wait_s": 20})
     app = brain.app(settings=brain.settings.model_copy(update={"server": server}))
     async with http(app, await brain.key()) as client:

@@ -1,4 +1,4 @@
-"""The pages for a browser: served as they are, with nothing from elsewhere, and no part of the API."""
+"""The browser pages: served unchanged, with nothing from other hosts, and separate from the API."""
 
 import re
 
@@ -35,7 +35,7 @@ async def test_nothing_comes_from_elsewhere_and_no_page_may_be_framed(visitor: h
         assert "default-src 'none'; script-src 'self'" in policy
         assert "frame-ancestors 'none'" in policy
         outside = re.findall(r"https?://[\w.:-]+", shown.text)
-        assert set(outside) <= {"http://127.0.0.1:8788"}, "what is typed in the example alone"
+        assert set(outside) <= {"http://127.0.0.1:8788"}, "only what is typed in the example"
         assert "<script>" not in shown.text
         assert "innerHTML" not in shown.text
 

@@ -1,4 +1,4 @@
-"""Hearing over HTTP: the stream and the long poll, on a real server."""
+"""Receiving broadcasts over HTTP: the stream and the long poll, on a real server."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -31,7 +31,7 @@ def listener(url: str, key: str) -> httpx.AsyncClient:
 
 @pytest.fixture
 async def quick(brain: Brain) -> Brain:
-    """With heartbeats that a test can wait for."""
+    """A brain with heartbeats short enough for a test."""
     server = Server(listeners=3, tuning=ServerTuning(heartbeat_s=0.05))
     brain.settings = brain.settings.model_copy(update={"server": server})
     return brain
@@ -57,7 +57,7 @@ async def test_the_state_comes_first_then_what_comes(brain: Brain, key: str) -> 
 
 
 async def test_who_comes_back_hears_what_it_missed(brain: Brain, key: str) -> None:
-    """By the number in the address, and as browsers say it: in the header, which wins."""
+    """By the number in the URL, and, as browsers send it, in the header, which takes precedence."""
     await burn(brain.store, "a", "b", "c")
     async with served(brain.app()) as url:
         async with ear(url, key, 1) as ada:
@@ -93,7 +93,7 @@ async def test_silence_is_filled_with_heartbeats(quick: Brain, key: str) -> None
 
 
 class Asked:
-    """How many keys each question was about."""
+    """Records how many keys each query was about."""
 
     def __init__(self, brain: Brain) -> None:
         self._api_keys, self.keys = brain.store.api_keys, [0]
@@ -105,7 +105,7 @@ class Asked:
 
 @pytest.mark.parametrize("end", ["revoked", "expired", "rotated", "workspace closed"])
 async def test_a_key_that_ends_hears_no_more(brain: Brain, key: str, end: str) -> None:
-    """Streams and polls of the process with one question a look; heartbeats are far apart here."""
+    """Streams and polls of the process share one query per check; heartbeats are far apart here."""
     lasting: dict[str, Any] = {"expires_at": brain.clock.now() + 1_000_000} if end == "expired" else {}
     other = await brain.key("w2" if end == "workspace closed" else "w1", agent="bob", **lasting)
     operator = await brain.key("system", permissions=frozenset({Permission.ADMIN}))
@@ -143,7 +143,7 @@ async def test_a_key_that_ends_hears_no_more(brain: Brain, key: str, end: str) -
 async def test_an_export_of_a_key_that_ends_is_cut(
     brain: Brain, key: str, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This one would go on without end."""
+    """Without the cut, this export would never end."""
     async with http(brain.app(), key) as client:
         await remembered(client, "A page of this.")
     page = Export.page
@@ -174,7 +174,7 @@ async def _read_on(parts: AsyncIterator[bytes]) -> None:
 
 
 async def test_no_more_listen_than_may(quick: Brain, key: str) -> None:
-    """And who leaves makes room, though nothing was sent to him."""
+    """A listener that leaves makes room, even if nothing was sent to it."""
     app = quick.app()
     async with served(app) as url:
         async with ear(url, key) as first, ear(url, key) as second, ear(url, key) as third:
@@ -206,7 +206,7 @@ async def test_who_left_is_forgotten_before_anything_is_sent(brain: Brain, key: 
 
 
 async def test_a_server_that_stops_ends_its_streams_at_once(brain: Brain, key: str) -> None:
-    """It does not wait for them; they come back and go on elsewhere."""
+    """The server does not wait for them; they reconnect and continue elsewhere."""
     async with served(brain.app(), graceful_s=PATIENCE_S) as url:
         ada = Ear(url, key)
         await ada.hears_the_state()
@@ -224,7 +224,7 @@ async def test_a_server_that_stops_ends_its_streams_at_once(brain: Brain, key: s
 
 
 async def test_a_key_of_some_orgs_hears_those_alone(brain: Brain, key: str) -> None:
-    """Of others the numbers; of a halt of everyone that there is one, and not why."""
+    """It receives only the numbers of other broadcasts; of a halt for everyone that it exists, not why."""
     limited = await brain.key(
         agent="bob", orgs=("alpha",), without_org=False, permissions=frozenset({Permission.BRAIN_READ})
     )

@@ -1,4 +1,4 @@
-"""Messages over HTTP and by the client: whose they are, what is told again, what others are told of them."""
+"""Messages over HTTP and by the client: who owns them, what a repeated request returns, what other agents learn."""
 
 from typing import Any
 

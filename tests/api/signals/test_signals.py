@@ -1,4 +1,4 @@
-"""Signals and halts over HTTP: who may, who sees, what comes of it."""
+"""Signals and halts over HTTP: who may raise and see them, and their effects."""
 
 import itertools
 from typing import Any
@@ -53,7 +53,7 @@ async def test_an_idempotency_key_is_one_raise_also_when_the_signal_has_ended(br
         other = await bob.raise_signal(**DISK, idempotency_key="k")
 
     assert again.status.value == "duplicate"
-    assert other.status.value == "created"  # another key's keys are its own
+    assert other.status.value == "created"  # idempotency keys are separate for each API key
 
 
 async def test_statuses_of_a_raise(brain: Brain) -> None:
@@ -82,7 +82,7 @@ async def test_pages_of_signals_and_halts_hold_each_once(brain: Brain) -> None:
 
 
 async def test_a_halt_from_its_raise_to_its_end(brain: Brain) -> None:
-    """Who has stopped, and who that listens has not."""
+    """It shows who has stopped, and which listeners have not."""
     admin = await client_of(brain, agent="boss", permissions=frozenset(Permission))
     async with admin, await client_of(brain) as ada, await client_of(brain, agent="bob") as bob:
         await ada.amygdala(cursor=0)
@@ -143,7 +143,7 @@ async def test_a_halt_of_another_project_is_not_ones_own(brain: Brain) -> None:
 
 
 async def test_a_key_of_some_orgs_sees_and_changes_no_others(brain: Brain) -> None:
-    """What it is told of theirs is what it is told of nothing."""
+    """The answers about other orgs' signals equal the answers about nothing."""
     alpha = await client_of(brain, agent="bob", orgs=("alpha",), without_org=False, permissions=frozenset(OWN))
     async with alpha, await client_of(brain) as ada:
         theirs = await ada.raise_halt(title="secret of beta", scope="org", org="beta", content="beta alone")
@@ -218,7 +218,7 @@ async def test_an_agent_speaks_for_another_only_where_its_key_may(brain: Brain) 
 
 
 async def test_an_alarm_is_taken_while_writes_are_refused(brain: Brain) -> None:
-    """It is what tells of the trouble."""
+    """The alarm reports the very trouble."""
     full = Pressure(brain.store.outbox, None, outbox_limit=1, memory_share=1)
     async with http(brain.app(pressure=full), await brain.key()) as ada:
         await ada.post(SIGNALS, json=DISK)

@@ -1,4 +1,4 @@
-"""A subscriber hears every signal at least once, by Redis and by the API, and knows whether it must stand still."""
+"""A subscriber receives every signal at least once, by Redis and by the API, and knows whether it must stop."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -74,7 +74,7 @@ async def test_a_late_joiner_hears_what_burns_now_and_then_what_comes(store: Sto
 
 
 async def test_what_came_while_it_was_away_is_heard_also_without_the_stream(store: Store, stream: Wire) -> None:
-    """Trimmed, flushed or never published: the truth has it."""
+    """If the entries were trimmed, flushed or never published, the database has them."""
     cursor = MemoryCursor()
     async with hearing(store, stream, cursor=cursor) as (_, ear):
         await said(store, stream, 2)
@@ -112,7 +112,7 @@ async def test_while_the_api_is_away_what_comes_is_told_and_the_cursor_waits_for
 
 
 async def test_a_flushed_server_costs_nothing(store: Store, stream: Wire) -> None:
-    """What was on its way when everything was flushed is asked of the truth."""
+    """What was being delivered at the flush is fetched from the database."""
     async with hearing(store, stream) as (_, ear):
         await said(store, stream, 2)
         await eventually(lambda: ear.heard == [1, 2])
@@ -124,12 +124,12 @@ async def test_a_flushed_server_costs_nothing(store: Store, stream: Wire) -> Non
 
 
 async def test_a_fleet_that_loses_its_stream_server_asks_the_api_once_each(store: Store) -> None:
-    """Its stream begins with all that a look would tell."""
+    """Its stream begins with all that a poll would return."""
     async with hearing(store, wire("redis://127.0.0.1:1")) as (made, ear):
         await eventually(lambda: not made.standing.by_stream)
         await store.say("h-1", OPEN)
         await eventually(lambda: ear.heard == [1])
-        assert store.looks == 2  # both of the beginning
+        assert store.looks == 2  # both from the start
         assert made.standing.halted
 
 
@@ -150,7 +150,7 @@ async def test_entries_of_others_are_passed_over(store: Store, stream: Wire) -> 
 
 
 async def test_what_the_truth_keeps_no_longer_is_told_as_it_stands_now(store: Store) -> None:
-    """Away for longer than broadcasts are kept."""
+    """It was away for longer than broadcasts are kept."""
     await said(store, None, 9)
     store.kept_from = 6
     async with hearing(store, cursor=MemoryCursor(2)) as (_, ear):

@@ -1,4 +1,4 @@
-"""A subscriber on the real API and the real truth, by server-sent events, with a stream server that is dead."""
+"""A subscriber on the real API and database, by server-sent events, while the stream server is dead."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

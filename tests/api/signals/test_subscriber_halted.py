@@ -1,4 +1,4 @@
-"""A halt is acknowledged whenever it is heard."""
+"""A halt is acknowledged at whatever moment it is received."""
 
 import asyncio
 import itertools
@@ -14,7 +14,7 @@ from tests.support.streams.consumers import eventually
 
 @pytest.mark.parametrize("turns", range(6))
 async def test_a_halt_heard_between_two_turns_of_the_loop_is_acknowledged(turns: int) -> None:
-    """However far the one who acknowledges has come when it is heard: no later word wakes him here."""
+    """However far the acknowledging task has come when the halt arrives: no later broadcast wakes it here."""
     store, clock = Store(), itertools.count()
     hearing = ReceivedSignals("", "", cut_off_s=None, clock=lambda: float(next(clock)))
     listening = Listening(hearing, HandApi(store), None, beat_s=60)

@@ -1,4 +1,4 @@
-"""Subscriptions over HTTP and by the client: whose they are, and what they may not be."""
+"""Subscriptions over HTTP and by the client: who owns them, and which are refused."""
 
 import asyncio
 import dataclasses
@@ -144,13 +144,13 @@ async def test_the_inbox_is_heard_as_it_fills_by_who_may(module_brain: Brain) ->
         (2, "The second.", second),
     ]
     assert [each.content for each in theirs] == ["The second."]
-    # Nobody has withdrawn it yet: it is not shown all the same.
+    # Nobody has withdrawn the match yet, but it is not shown any more.
     shown = [(each.content, each.match and each.match.withdrawn) for each in after]
     assert shown == [("", True), ("The second.", False)]
 
 
 async def heard(client: OpenBrain, count: int) -> list[MessageAnswer]:
-    """The first messages of the inbox, as they come."""
+    """The first messages of the inbox, as they arrive."""
     told: list[MessageAnswer] = []
     async with aclosing(client.hear_messages(0)) as messages:
         async for each in messages:
@@ -161,7 +161,7 @@ async def heard(client: OpenBrain, count: int) -> list[MessageAnswer]:
 
 
 async def delivered(brain: Brain, client: OpenBrain, subscription_id: str, memory_id: str) -> None:
-    """As the matcher does it."""
+    """Deliver a match as the matcher does."""
     workspace = (await client.whoami()).workspace_id
     query = await brain.store.standing_queries.query(Viewer(workspace, "ada"), subscription_id)
     row = (await brain.store.memories.rows([memory_id]))[memory_id]

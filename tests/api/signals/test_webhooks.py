@@ -1,4 +1,4 @@
-"""Webhooks over HTTP: who may make one, where to, and who sees it."""
+"""Webhooks over HTTP: who may create one, for which URLs, and who sees it."""
 
 import httpx
 import pytest
@@ -28,7 +28,7 @@ async def admin_of(brain: Brain, workspace: str = "w1", agent: str = "ada") -> O
 
 
 async def test_a_webhook_from_its_making_to_its_end(brain: Brain) -> None:
-    """Its secret is told once. It hears what comes from now on."""
+    """Its secret is returned once. It gets broadcasts from now on."""
     async with await admin_of(brain) as ada:
         await burn(brain.store, "before")
         made = await ada.create_webhook(URL, min_severity="critical")

@@ -1,4 +1,4 @@
-"""Vectors that an import brings along: taken over for their memories alone, and only where they are of our model."""
+"""Vectors in an import: used only for their own memories, and only if they are from our model."""
 
 from array import array
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ NAME = IDENTITY.name
 
 
 async def vectors_of(brain: Brain, *texts: str) -> list["array[float]"]:
-    """As another store has them: of the bare text, a little off, of no length in particular."""
+    """Vectors as another store has them: of the bare text, slightly different, not normalised."""
     return [array("f", [3 * number + 0.01 for number in vector]) for vector in await brain.embedder.embed(list(texts))]
 
 
@@ -30,7 +30,7 @@ def with_vector(text: str, vector: Sequence[float] | None, model: str = NAME) ->
 
 
 async def kept(brain: Brain, memory_id: str) -> "array[float]":
-    """The vector that stands in the truth."""
+    """The vector in the database."""
     (vector,) = (await brain.store.vectors.passages([memory_id], IDENTITY.key))[memory_id].vectors
     return vector
 
@@ -45,7 +45,7 @@ async def ids(client: Any) -> dict[str, str]:
 
 
 async def test_vectors_of_the_same_model_are_kept_and_the_model_is_asked_for_the_others(brain: Brain) -> None:
-    await brain.settle()  # the index is made
+    await brain.settle()  # creates the index
     given = await vectors_of(brain, *TEXTS)
     lines = [with_vector(text, vector) for text, vector in zip(TEXTS[:2], given, strict=False)]
     body = as_file([HEADER, *lines, with_vector(TEXTS[2], None)])
@@ -63,7 +63,7 @@ async def test_vectors_of_the_same_model_are_kept_and_the_model_is_asked_for_the
     assert [(each["vectors"], each["vectors_left"]) for each in (dry, answer, again)] == [(2, 0), (2, 0), (0, 0)]
     for text, vector in zip(TEXTS[:2], given, strict=False):
         assert cosine(await kept(brain, found[text]), vector) == pytest.approx(1, abs=1e-5)
-    # Token states are made of every text, and replace no vector.
+    # Token states are computed for every text, and replace no vector.
     states = await brain.store.vectors.states(list(found.values()), IDENTITY.key)
     assert states.keys() == set(found.values())
     assert recalled["memories"][0]["content"] == TEXTS[0]

@@ -1,4 +1,4 @@
-"""What an import takes, of whom, and what it leaves: nobody sees or overwrites what is not theirs."""
+"""What an import accepts and from whom, and what it leaves alone: nobody sees or overwrites what is not theirs."""
 
 import json
 from typing import Any
@@ -132,7 +132,7 @@ async def test_what_only_some_parsers_read_is_a_bad_line_as_any_other(brain: Bra
 
 
 async def test_a_foreign_id_never_overwrites_and_is_answered_like_a_free_one(brain: Brain) -> None:
-    """Of another workspace, or of the same one and not to be seen; with an admin's key and with a plain one."""
+    """In another workspace, or invisible in the same one; with an admin's key and with a plain one."""
     async with http(brain.app(), await brain.key("w1", "ada")) as ada:
         (theirs,) = await remembered(ada, "theirs")
         (private,) = await remembered(ada, "private", memory_scope="agent")

@@ -1,4 +1,4 @@
-"""An import that nobody goes on sending ends, and tells what was stored; sent again, it goes on."""
+"""An import that its sender abandons ends, and reports what was stored; sent again, it continues."""
 
 import orjson
 import pytest
@@ -32,9 +32,9 @@ async def test_an_import_whose_sender_is_gone_ends_and_goes_on_when_it_is_sent_a
     assert (still, gone, nothing_left) == (0, 1, 0)
     assert (failed.status, failed.finished_at) == ("failed", brain.clock.now())
     assert "send it again" in failed.error
-    assert failed.result["created"] == failed.done > 0, "what was stored is told"
+    assert failed.result["created"] == failed.done > 0, "it reports what was stored"
     assert tried.json()["exact"]
-    assert as_before == failed, "a try begins nothing"
+    assert as_before == failed, "a dry run begins nothing"
     assert (whole["exact"], whole["present"]) == (True, failed.result["created"])
     assert (done.status, done.error, done.id) == ("done", "", failed.id)
     assert done.result["present"] == failed.result["created"]

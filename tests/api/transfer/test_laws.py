@@ -1,4 +1,5 @@
-"""Whatever happened in a brain: exported, put into an empty one and exported again, it is the same byte for byte."""
+"""Whatever happened in a brain: exported, imported into an empty one and exported again, it is the same byte for
+byte."""
 
 import itertools
 from collections.abc import Sequence
@@ -99,7 +100,7 @@ HISTORIES = st.tuples(OFFERS, OFFERS, st.lists(STEP, min_size=4, max_size=25)).m
 
 @dataclass
 class History:
-    """What an agent and the services do with one brain, which moves now and then."""
+    """The actions of an agent and the services on one brain, which is moved now and then."""
 
     brain: Brain
     client: httpx.AsyncClient
@@ -139,7 +140,7 @@ class History:
         self.brain.clock.advance(time)
 
     async def offer(self, content: str) -> None:
-        """A file whose lines are remembered as any other: the brain is not empty."""
+        """Import a file whose lines are remembered like any others, because the brain is not empty."""
         await take_in(self.client, as_file([HEADER, memory_line(content, agent_id="bob")]))
 
     async def signal(self, title: str) -> None:
@@ -154,7 +155,7 @@ class History:
         await self.brain.settle()
 
     async def move(self) -> None:
-        """Into an empty brain, where its life goes on."""
+        """Move into an empty brain, in which the history continues."""
         file = await export(self.client)
         await self.brain.store._database.write(forget_everything)
         self.brain.clock.advance(1)
@@ -200,7 +201,7 @@ class History:
     chunk=1,
 )
 async def test_whatever_happened_comes_back(brain: Brain, steps: Sequence[tuple[Any, ...]], chunk: int) -> None:
-    """`chunk`: what a transaction of an import takes, so that a line and what it speaks of come apart."""
+    """`chunk` is the number of rows per transaction of an import: small ones separate a line from what it refers to."""
     keep_ids(brain)
     await brain.store._database.write(forget_everything)
     with pytest.MonkeyPatch.context() as patch:
@@ -213,7 +214,7 @@ async def test_whatever_happened_comes_back(brain: Brain, steps: Sequence[tuple[
 
 
 async def test_nothing_is_said_of_what_was_erased(brain: Brain) -> None:
-    """Whatever a file says: the line of an erased memory holds the proof alone, and so does its history."""
+    """Whatever a file contains: the line of an erased memory holds only the proof, and so does its history."""
     proof = {
         name: value
         for name, value in memory_line("", reason="erased", deleted_at=TIMES["created_at"]).items()

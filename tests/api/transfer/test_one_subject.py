@@ -1,4 +1,4 @@
-"""All about one agent or person: what an export shows is what an erasure removes."""
+"""All data about one agent or person: what an export shows is what an erasure removes."""
 
 import json
 from typing import Any
@@ -26,8 +26,8 @@ async def test_what_an_export_of_one_subject_shows_is_what_its_erasure_removes(
     body = {**named, "whole": True}
 
     async def lived(workspace: str) -> None:
-        """eve says and hears something, and raises a signal as herself and another one for a shop; bob does the same
-        to root."""
+        """eve sends and receives a message, and raises a signal as herself and another for a shop; bob does the same
+        with root."""
         for agent, to in (("eve", "bob"), ("bob", "root")):
             async with http(app, await brain.key(workspace, permissions=everyone, agent=agent)) as client:
                 said = offer(f"{agent} knows {anna if agent == 'eve' else 'nobody'}", speaker=agent)
@@ -68,13 +68,13 @@ async def test_what_an_export_of_one_subject_shows_is_what_its_erasure_removes(
     assert (looked["count"], looked["beside"]) == (1, others)
     assert begun["operation"]["result"] == {"erased": 1, "beside": others}
     assert (again["count"], again["beside"], left["beside"]) == (0, 0, [])
-    assert (narrower["beside"], seen["beside"]) == ([], []), "only what has nothing but the subject, and an admin's"
+    assert (narrower["beside"], seen["beside"]) == ([], []), "only an export without other filters, with an admin's key"
     assert untouched["beside"] == before["beside"]
     assert len(before["beside"]) == others
 
 
 def _lines(response: httpx.Response) -> dict[str, list[dict[str, Any]]]:
-    """Of an export, by kind."""
+    """The lines of an export, by kind."""
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in ("memory", "beside", "footer")}
     for line in map(json.loads, response.text.splitlines()):
         found.setdefault(line["kind"], []).append(line)

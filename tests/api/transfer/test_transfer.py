@@ -1,4 +1,4 @@
-"""Export and import over HTTP: what goes out comes in as it was."""
+"""Export and import over HTTP: what is exported is imported unchanged."""
 
 import gzip
 import hashlib
@@ -29,7 +29,7 @@ __all__ = ["brain_database_url"]
 
 
 async def test_a_workspace_moves_as_it_was(brain: Brain) -> None:
-    """Out of one workspace and into an empty one of the same server, and from there on: what is told stays the same."""
+    """From one workspace into an empty one of the same server, and onwards: the exports stay the same."""
     keep_ids(brain)
     async with http(brain.app(), await admin(brain)) as source:
         await lived(brain, source)
@@ -50,7 +50,8 @@ async def test_a_workspace_moves_as_it_was(brain: Brain) -> None:
 
 
 async def test_a_copy_beside_its_original_has_ids_of_its_own(brain: Brain) -> None:
-    """Every id is taken by another workspace: the copy's chains hold together, and the answer is that of free ids."""
+    """Every id is taken by another workspace: the copy's chains stay consistent, and the answer is the same as for
+    free ids."""
     async with http(brain.app(), await admin(brain)) as source:
         await lived(brain, source)
         file = await export(source)
@@ -77,7 +78,7 @@ def _ids(body: bytes) -> dict[tuple[Any, ...], str]:
 
 
 async def test_an_import_tells_nothing_of_the_ids_of_other_workspaces(brain: Brain) -> None:
-    """The same file into two empty workspaces of a server: one id of it stands elsewhere, or none does."""
+    """The same file into two empty workspaces of a server: one of its ids exists elsewhere, or none does."""
     async with http(brain.app(), await admin(brain)) as holder:
         (taken,) = await remembered(holder, "stands here")
         file = await export(holder)
@@ -89,7 +90,7 @@ async def test_an_import_tells_nothing_of_the_ids_of_other_workspaces(brain: Bra
             here = {each["id"] for each in of_kind(await export(guest), "memory")}
             told.append((answers, here.isdisjoint(each["id"] for each in of_kind(body, "memory"))))
     assert told[0] == told[1]
-    assert told[0][1], "neither kept its id"
+    assert told[0][1], "neither memory kept its id"
 
 
 def renamed(lines: Sequence[Line], memory_id: str, other: str) -> list[Line]:
@@ -132,7 +133,7 @@ async def test_filters_narrow_an_admins_export_too(brain: Brain) -> None:
 
 
 async def test_an_export_goes_on_from_a_mark(brain: Brain) -> None:
-    """Whatever the mark, the two parts together say what the whole says."""
+    """At any mark, the two parts together equal the whole export."""
     async with http(brain.app(), await admin(brain)) as ada:
         await remembered(ada, *(f"number {number}" for number in range(120)))
         whole = await export(ada)
@@ -211,7 +212,7 @@ async def test_a_dry_run_stores_nothing(brain: Brain) -> None:
 
 
 async def test_what_was_imported_is_found_and_can_be_changed(brain: Brain) -> None:
-    """Also where the indexes remember that it was removed."""
+    """Also if the indexes still have a tombstone for it."""
     async with http(brain.app(), await admin(brain)) as source:
         (memory_id,) = await remembered(source, "the harbour freezes in winter")
         for number in range(3):

@@ -1,4 +1,4 @@
-"""Arcs of a vault over HTTP: found by words, read by id, by those of its workspace."""
+"""Arcs of a vault over HTTP: found by words, read by id, visible within their workspace."""
 
 from pathlib import Path
 from typing import Any

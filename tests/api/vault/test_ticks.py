@@ -1,4 +1,4 @@
-"""Ticks over HTTP: asked for once a key, watched, and nobody else's."""
+"""Ticks over HTTP: requested once per key, watched, and visible to nobody else."""
 
 import asyncio
 import dataclasses

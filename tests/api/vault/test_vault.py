@@ -118,7 +118,7 @@ async def test_a_posted_end_ends_what_it_names_or_says_why_not(kept: Brain, vaul
         same = await ada.post("/marker", json=post("disk full", "resolved", source="db-1"))
         only = await ada.post("/marker", json=post("a new fan was put in", "resolved", source="nas"))
         assert (same.status_code, only.status_code, await open_incidents()) == (201, 201, {"slow"})
-        # Sent again it ends nothing that began since.
+        # Sent again, it ends no signal that began since.
         kept.clock.advance(1)
         await ada.post("/marker", json=post("fan", "warning", source="nas"), headers={"idempotency-key": "anew"})
         again = await ada.post("/marker", json=post("a new fan was put in", "resolved", source="nas"))

@@ -1,4 +1,4 @@
-"""Every command is documented alike: in the list, in its help, in the page of exit codes."""
+"""Every command is documented in the list of commands, its help, and the page of exit codes."""
 
 import inspect
 import subprocess
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def targets() -> list[tuple[str, Any, str]]:
-    """(name, function, what the list of commands says); the commands of a group each by themselves."""
+    """(name, function, text in the list of commands) of every command, also of those in groups."""
     found = []
     for name, (target, about) in COMMANDS.items():
         module, _, attribute = target.partition(":")

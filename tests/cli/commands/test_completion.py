@@ -30,7 +30,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 )
 def test_bash_completes(words: tuple[str, ...], offered: set[str], tmp_path: Path) -> None:
     script = ASKED.format(words=" ".join(words), at=len(words) - 1)
-    # The first asks the installed program, the others one that forks.
+    # The first word is completed by the installed program, the others by one that forks.
     with shell_program(tmp_path / "openbrain") if words[1] != "rec" else nullcontext():
         path = os.pathsep.join([str(tmp_path), str(PROGRAM.parent), os.environ["PATH"]])
         bash = shutil.which("bash") or ""

@@ -1,4 +1,4 @@
-"""The doctor's walk tells what is broken, and leaves nothing behind."""
+"""The doctor's checks report what is broken, and leave nothing behind."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.support.waiting import PATIENCE_S
 
 
 async def walked(brain: Brain) -> tuple[dict[str, CheckResult], int]:
-    """Findings by name, and how many probes are left."""
+    """Findings by name, and how many probe memories are left."""
     import httpx
 
     async with OpenBrain("http://brain", await brain.key(), transport=httpx.ASGITransport(brain.app())) as client:
@@ -24,7 +24,7 @@ async def test_rooms_that_do_not_run_are_seen(brain: Brain, monkeypatch: pytest.
 
     told = {name: finding.status for name, finding in findings.items()}
     assert told == {
-        "remember": Status.YELLOW,  # the test's clock is months away from this machine's
+        "remember": Status.YELLOW,  # the test's clock is months from this machine's
         "indexed": Status.RED,
         "recall by keyword": Status.RED,
         "recall by meaning": Status.RED,

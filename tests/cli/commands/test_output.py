@@ -1,4 +1,4 @@
-"""What is printed: remembered text moves no cursor, and JSON reads back as what it was."""
+"""What is printed: remembered text can't control the terminal, and JSON reads back unchanged."""
 
 import json
 import unicodedata
@@ -14,7 +14,7 @@ HOSTILE = "\x1b[2J\x1b]0;title\x07 \x9b31m a\rb \u202egnp.exe\u2066 \u200bzero\u
 
 
 def seen(text: str) -> bool:
-    """Whether a terminal only draws it."""
+    """True if a terminal only draws the text."""
     return all(unicodedata.category(each) not in {"Cc", "Cf", "Cs", "Zl", "Zp"} or each in "\n\t" for each in text)
 
 

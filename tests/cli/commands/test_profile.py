@@ -1,4 +1,4 @@
-"""Which OpenBrain, which key: options over environment over what `openbrain up` wrote."""
+"""Which OpenBrain and which key a command uses: options, then environment, then the files of `openbrain up`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from openbrain_cli.profile import Profile
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """As `openbrain up` leaves it while it runs."""
+    """The data folder of a running `openbrain up`."""
     for name, secret in (("key", "ob_local\nmore"), ("admin-key", "ob_admin\n")):
         (tmp_path / name).write_text(secret)
         (tmp_path / name).chmod(0o600)

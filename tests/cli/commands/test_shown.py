@@ -1,4 +1,4 @@
-"""Output of commands without --json, as people read it."""
+"""Output of commands without --json, as people see it."""
 
 import asyncio
 from pathlib import Path
@@ -140,7 +140,7 @@ async def test_a_webhook_is_shown_from_its_making_to_its_end(brain: Brain, tmp_p
 
 
 async def test_new_memories_are_shown_as_they_come(brain: Brain, terminal: Terminal, key: str) -> None:
-    """A subscription is made for that and removed; one that asks the same is used, and stays."""
+    """A subscription is created for that and removed; an existing one with the same query is used, and stays."""
     seen = []
     async with client_of(brain.app(), key) as ada:
 
@@ -184,7 +184,7 @@ def test_the_users_of_a_stream_server_are_shown_and_written(tmp_path: Path) -> N
     names = [line.split()[1] for line in shown.stdout.splitlines()]
     assert names == [user["user"] for user in orjson.loads(fields.stdout)]
     assert f"has {len(names)} users" in written.stderr
-    assert set(before) < set(after), "passwords that stand there are kept"
+    assert set(before) < set(after), "existing passwords are kept"
     assert acl("--reference").stdout.startswith("# ")
     assert "each line is a user and a password" in str(broken.exception)
     assert "can't be used" in str(misplaced.exception)

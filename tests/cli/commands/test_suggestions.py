@@ -1,4 +1,4 @@
-"""A misspelt command is answered with harmless ones only."""
+"""For a misspelt command only harmless commands are suggested."""
 
 import subprocess
 import sys

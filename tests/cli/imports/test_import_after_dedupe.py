@@ -1,4 +1,4 @@
-"""The same file imported again after a dedupe: what was archived behind another memory is not stored a second time."""
+"""Importing a file again after a dedupe does not store again what was archived in favour of another memory."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An import of OpenClaw's transcripts, killed in the middle and given again: each turn once, none missing."""
+"""An import of OpenClaw's transcripts, killed in the middle and repeated, stores each turn once and misses none."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 SESSION = "agent:iris:main"
 SAID = ("Deploy, please.", "ok", "And the ferry?", "ok", "ok", "It leaves at nine.", "ok", "Good.", "Bye.", "ok")
 PART, DOOMED = 3, 2
-"""Lines of a request, and the request at which the command is killed: one part is in, and one never sent."""
+"""Lines per request, and the request at which the command is killed: one part is stored, and one is never sent."""
 
 
 def small_parts() -> None:
@@ -65,7 +65,7 @@ def database(home: Path) -> Path:
 
 @dataclass
 class Killing:
-    """The API; it kills the command that imports, at one of its requests: before it is heard, or before its answer."""
+    """The API; it kills the importing command at one of its requests: before it is handled, or before its answer."""
 
     app: Any
     at: str
@@ -99,7 +99,7 @@ class Killing:
 
 
 async def stored(brain: Brain, key: str) -> Sequence[str]:
-    """What was said, turn by turn."""
+    """The stored texts, turn by turn."""
     async with http(brain.app(), key) as client:
         asked = {"metadata.sessionId": SESSION, "limit": "100"}
         turns = (await client.get("/v1/thoughts", params=asked)).json()

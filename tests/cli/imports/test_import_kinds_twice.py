@@ -1,4 +1,5 @@
-"""Every kind into a real API: the second import stores nothing, an edit supersedes once, what is gone is only told."""
+"""Every kind of file into a real API: a second import stores nothing, an edit supersedes once, removed items are only
+reported."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Tables of other stores into a real API, as a person types it: each row accounted for, twice is once, chains kept."""
+"""Tables of other stores into a real API, as a person types it: each row is accounted for, a repeat adds nothing,
+chains are kept."""
 
 import json
 import os

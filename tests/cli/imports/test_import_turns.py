@@ -1,4 +1,4 @@
-"""An import of lines that store nothing: it is read without stopping everybody else."""
+"""An import of lines that store nothing gives other requests their turn while it is read."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ LINES = 50 * BULK_ROWS
 
 
 class Nowhere:
-    """A lander that nothing reaches."""
+    """A receiver of chunks that must never be called."""
 
     async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
         raise AssertionError(chunk)

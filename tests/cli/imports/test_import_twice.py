@@ -1,4 +1,4 @@
-"""Importing into a real API, again and again."""
+"""Importing the same files into a real API repeatedly."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ def home(tmp_path: Path) -> Path:
 
 
 class Cut(httpx.ASGITransport):
-    """Loses the connection after so many requests: the answer of the last one never arrives."""
+    """Loses the connection after `left` requests: the answer of the last one never arrives."""
 
     left = 1_000_000
 
@@ -113,7 +113,7 @@ async def test_a_vanished_section_is_reported_and_left(client: OpenBrain, home: 
 
 
 async def test_a_run_that_broke_is_finished_by_the_next(client: OpenBrain, transport: Cut, home: Path) -> None:
-    """Also where the server stored a batch whose answer was lost."""
+    """Also if the server stored a batch whose answer was lost."""
     sending_size, upload.BATCH = upload.BATCH, 7
     try:
         transport.left = 4

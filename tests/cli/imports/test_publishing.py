@@ -1,4 +1,4 @@
-"""Events are checked, all of them, before one is sent."""
+"""All events are checked before the first one is sent."""
 
 import json
 from typing import Any

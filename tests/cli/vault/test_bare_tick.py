@@ -1,4 +1,4 @@
-"""A tick of a folder without a server, and the vault that a brain of this machine has unasked."""
+"""A tick of a folder without a server, and the vault that a local brain creates without being asked."""
 
 from pathlib import Path
 

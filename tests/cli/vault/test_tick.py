@@ -1,4 +1,4 @@
-"""`openbrain tick`, as a person types it, against an API and the service's own handling beside it."""
+"""`openbrain tick`, as a person types it, against an API, with the tick service's handler running."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ __all__ = ["job"]
 async def ticked(
     brain: Brain, ports: Ports, work: Any, again: Callable[[], bool] = lambda: True
 ) -> AsyncIterator[None]:
-    """What is asked for is done, as the service does it; what was put off once `again` holds."""
+    """Run requested ticks as the service does; those put off run once `again` is true."""
 
     async def take() -> None:
         while True:

@@ -1,4 +1,4 @@
-"""openbrain vault, as it is typed."""
+"""openbrain vault, as a person types it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The embedder's room while its model or the vector server is away: on a real stream server, with a real database."""
+"""The embedder service while its model or the vector server is away: on a real stream server, with a real database."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ def url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def container(url: str, tmp_path: Path, store: SqlStore, model: WithFaults) -> AsyncIterator[Container]:
-    """Of a process that has not asked its model yet; the index was made by another one."""
+    """The container of a process that has not asked its model yet; another process made the index."""
     streams = scaled(url, batch=8)
     made = Container(Settings(_env_file=None, data_dir=tmp_path, streams=streams.model_dump()), shared=True)
     index = QdrantEdgeVectors(tmp_path / "vectors")
@@ -48,7 +48,7 @@ async def container(url: str, tmp_path: Path, store: SqlStore, model: WithFaults
 
 
 async def _stored(service: Handler, container: Container) -> tuple[list[Memory], list[Memory]]:
-    """Forty memories on the stream: every second says what was said before."""
+    """Put forty memories on the stream; every second one repeats a text that is already embedded."""
     for text in KNOWN:
         await service.embed(await service.add(text))
     await service.announced()
@@ -103,7 +103,7 @@ async def test_known_vectors_pass_and_the_others_come_when_the_model_does(
 
 @pytest.fixture
 async def no_vector_server() -> AsyncIterator[str]:
-    """The URL of one that takes connections and says nothing."""
+    """The URL of a server that accepts connections and never answers."""
     silent = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     yield f"http://127.0.0.1:{silent.sockets[0].getsockname()[1]}"
     silent.close()
@@ -112,7 +112,8 @@ async def no_vector_server() -> AsyncIterator[str]:
 async def test_the_first_start_of_all_waits_for_no_vector_server(
     url: str, tmp_path: Path, service: Handler, store: SqlStore, model: WithFaults, no_vector_server: str
 ) -> None:
-    """What is stored is embedded, and the index noted with all that it is made by; it is made when its server comes."""
+    """Memories are embedded, and the index is recorded with all its parameters; it is created once its server
+    answers."""
     streams, vectors = scaled(url, batch=8).model_dump(), {"url": no_vector_server}
     alone = Container(Settings(_env_file=None, data_dir=tmp_path, streams=streams, vectors=vectors), shared=True)
     alone.__dict__.update(store=store, embedder=model)

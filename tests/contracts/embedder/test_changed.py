@@ -1,4 +1,4 @@
-"""A model whose weights change under its name, on a server that plays it and on a real one."""
+"""A model whose weights change under its name, on a fake server and on a real one."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ async def ollama(url: str, name: str = NAME) -> AsyncIterator[Ollama]:
 
 
 async def test_no_vector_of_other_weights_is_given_under_the_old_name() -> None:
-    """Also where the name comes to mean other weights while a request is under way."""
+    """Also if the name comes to mean other weights while a request is in progress."""
     digest, pulled = ["d" * 64], [False]
 
     def answer(texts: list[str]) -> Answer:
@@ -45,7 +45,7 @@ async def test_no_vector_of_other_weights_is_given_under_the_old_name() -> None:
                 with pytest.raises(ModelChanged, match=f"openbrain models change {NAME}"):
                     await call([CONTENT])
             assert not await embedder.unchanged()
-            assert (await embedder.identity()) == before, "it stands for the model that it was opened as"
+            assert (await embedder.identity()) == before, "it keeps the identity it was opened with"
             assert "pulled again" in (await embedder.check()).problems[0]
 
         async with ollama(url) as embedder:

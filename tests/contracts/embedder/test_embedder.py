@@ -1,4 +1,4 @@
-"""What every embedder promises, on each that can run here."""
+"""What every embedder guarantees, on each one that can run here."""
 
 import asyncio
 import dataclasses
@@ -34,7 +34,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def opened() -> Iterator[dict[str, OnnxSentences]]:
-    """The models that run in process: they keep nothing of what they embed, and take seconds to load."""
+    """The in-process models, opened once: they keep nothing of what they embed, and take seconds to load."""
     models: dict[str, OnnxSentences] = {}
     yield models
     for model in models.values():
@@ -144,7 +144,7 @@ async def test_every_passage_of_a_long_text_is_embedded_whole(embedder: Embedder
 
     scores = [cosine(query, vector) for vector in vectors]
     assert len(passages) > 3
-    assert scores.index(max(scores)) == len(passages) - 1, "the end of the text is found by what it says"
+    assert scores.index(max(scores)) == len(passages) - 1, "the end of the text is found by its words"
     assert [line["event"] for line in logs if line["event"] == "embedder.input_halved"] == [], "no passage is too long"
 
 
@@ -224,7 +224,7 @@ async def _embed(embedder: Embedder, texts: list[str]) -> list["array[float]"]:
 
 @pytest.mark.servers("ollama")
 async def test_both_run_the_same_model(request: pytest.FixtureRequest) -> None:
-    """8-bit weights in process and 16-bit weights in Ollama: made from the same ones, so they agree."""
+    """8-bit weights in process and 16-bit weights in Ollama come from the same original, so their vectors agree."""
     minilm, ollama = MiniLM(), Ollama(request.getfixturevalue("ollama_server").url, "all-minilm")
 
     pairs = zip(await minilm.embed(TEXTS), await ollama.embed(TEXTS), strict=True)

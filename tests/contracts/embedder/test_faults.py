@@ -25,7 +25,7 @@ from tests.support.waiting import PATIENCE_S
 
 MODEL = "all-minilm"
 LONG = [f"{number} " + "word " * 200 for number in range(32)]
-"""Some seconds of work."""
+"""A text that takes some seconds to embed."""
 CONTENT = "the launch code is 4711"
 
 Starter = Callable[[str], ServerProcess]
@@ -163,7 +163,8 @@ async def test_a_model_deleted_under_a_running_server_is_tried_later(private_ser
     ],
 )
 async def test_a_runner_that_ended_is_tried_again_once_however_it_is_said(status: int, end: str) -> None:
-    """Version 0.17 answers 400, which the real one here does not; it says reset where it reads at that moment."""
+    """Version 0.17 answers 400, which the real server here does not; the error names a reset, depending on where it
+    reads."""
     answers: list[Answer] = [(status, {"error": f'do embedding request: Post "http://127.0.0.1:1/embedding": {end}'})]
 
     with fake_ollama(lambda texts: answers.pop() if CONTENT in texts and answers else ones(texts)) as url:
@@ -173,7 +174,7 @@ async def test_a_runner_that_ended_is_tried_again_once_however_it_is_said(status
 
 
 async def test_a_text_that_always_ends_the_runner_is_a_failed_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No text is known that does it to the real one. As `TryLater` it would stop all others for ever."""
+    """No text is known that does it to the real server. With `TryLater`, such a text would block all others."""
     monkeypatch.setattr(adapter, "SECOND_TRY_S", 0.01)
     eof = 500, {"error": "do embedding request: EOF"}
 
@@ -204,7 +205,7 @@ async def test_a_runner_that_ends_on_everything_is_tried_later(monkeypatch: pyte
     ],
 )
 async def test_what_the_model_will_always_refuse_is_never_retried(answer: Answer) -> None:
-    """A real model gives no such vectors on purpose."""
+    """A real model can't be made to return such vectors."""
     with fake_ollama(lambda texts: answer if CONTENT in texts else ones(texts)) as url:
         async with ollama(url) as embedder:
             with pytest.raises(NeverRetry) as raised:
@@ -230,7 +231,7 @@ async def test_another_number_of_vectors_than_texts_is_an_error(rows: list[list[
 
 
 async def test_other_dimensions_than_at_the_start_are_told_with_both_numbers() -> None:
-    """The real server has one model only."""
+    """Simulated, because the real server has only one model."""
     with fake_ollama(lambda texts: vectors([1.0, 1.0]) if CONTENT in texts else ones(texts)) as url:
         async with ollama(url) as embedder:
             with pytest.raises(ModelChanged, match="now gives 2 dimensions, and gave 3"):
@@ -252,7 +253,7 @@ async def test_a_model_that_can_not_embed_is_a_setup_error() -> None:
 
 
 async def test_check_finds_a_server_that_reads_accents_wrongly() -> None:
-    """As 0.17.4 does with BERT models."""
+    """As version 0.17.4 does with BERT models."""
 
     def wrong(texts: list[str]) -> Answer:
         return vectors(*([float("é" in text), 1.0] + [0.0] * 382 for text in texts))
@@ -283,14 +284,14 @@ async def _embed(embedder: Ollama, texts: list[str]) -> int:
 
 
 async def _busy(work: "asyncio.Task[Any]", server: int) -> None:
-    """The request is on its way and the model works on it."""
+    """Wait until the request has been sent and the model is working on it."""
     before = _worked(server)
     await eventually(lambda: work.done() or _worked(server) > before + 0.1)
     assert not work.done(), "the work is too small for this test"
 
 
 def _worked(server: int) -> float:
-    """Seconds of CPU that the server's runners have taken."""
+    """Seconds of CPU time that the server's runners have used."""
     fields = [Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split() for each in _runners(server)]
     return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
 

@@ -1,4 +1,4 @@
-"""Fixtures of streams: what operators see of them, and do to them."""
+"""Fixtures of streams, for operators' views and actions."""
 
 from tests.support.streams.absence import one_outage
 from tests.support.streams.views import admin, redis, settings, work

@@ -1,4 +1,4 @@
-"""Answers of servers that can't be had here: too old, red, another product, other credentials."""
+"""Answers of servers that can't be run here: too old, red, another product, other credentials."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -25,7 +25,7 @@ def error(status: int, kind: str) -> Answer:
 
 
 class Impostor:
-    """Answers every path with what it was told, and remembers who asked."""
+    """Gives a fixed answer for each path, and records the credentials sent."""
 
     def __init__(self) -> None:
         self.answers: dict[str, Answer] = {}

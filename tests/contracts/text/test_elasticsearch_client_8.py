@@ -1,6 +1,6 @@
-"""Suites of the Elasticsearch adapters once more with client 8.19, the only one that servers of version 8 take.
+"""The suites of the Elasticsearch adapters again with client 8.19, the only one that servers of version 8 accept.
 
-The client is installed once into a folder of its own that stands before the environment's packages.
+The client is installed once into a separate folder, which precedes the environment's packages.
 """
 
 import os
@@ -22,7 +22,7 @@ EVERY_CALL = (
     *("tests/contracts/vectors/test_index.py", "tests/contracts/vectors/test_index_accounts.py"),
     *("tests/contracts/vectors/test_index_generations.py", "tests/api/discovery/test_elasticsearch.py"),
 )
-"""The files that make every call of the client; the others send other queries in the same calls."""
+"""The files that make every call of the client; the other files send other queries through the same calls."""
 
 
 @pytest.mark.slow("the suites of both Elasticsearch adapters once more")
@@ -47,7 +47,7 @@ def test_the_suites_pass_with_client_8(elasticsearch_server: Server, pytestconfi
             "-m",
             "pytest",
             "-q",
-            # They wait for the server most of the time.
+            # Parallel, because the tests wait for the server most of the time.
             *("-n", "3"),
             "-p",
             "no:cacheprovider",

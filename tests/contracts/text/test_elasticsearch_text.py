@@ -1,4 +1,4 @@
-"""What only Elasticsearch has: mappings, aliases, blocks, forgotten deletes, and a server that goes away."""
+"""What is specific to Elasticsearch: mappings, aliases, blocks, forgotten deletes, and a server that goes away."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ NOBODY_LISTENS = "http://127.0.0.1:1"
 
 @dataclass
 class Place:
-    """A server, and the names that are this test's."""
+    """A server, and the names that only this test uses."""
 
     url: str
     prefix: str
@@ -169,7 +169,7 @@ async def test_a_deleted_index_is_not_made_again_by_a_write(place: Place, text: 
 
 @pytest.mark.parametrize("block", ["read_only_allow_delete", "write"])
 async def test_a_blocked_index_is_tried_later_entry_by_entry(place: Place, text: ElasticsearchText, block: str) -> None:
-    """As it is when the disk is nearly full."""
+    """As when the disk is nearly full."""
     row = memory()
     await place.raw.indices.put_settings(index=place.index, settings={f"index.blocks.{block}": True})
 
@@ -183,7 +183,7 @@ async def test_a_blocked_index_is_tried_later_entry_by_entry(place: Place, text:
 
 
 async def test_an_entry_that_spoils_the_whole_request_fails_alone(text: ElasticsearchText) -> None:
-    """A version out of range is refused before anything is written."""
+    """An out-of-range version is refused before anything is written."""
     good = [memory() for _ in range(5)]
     bad = memory()
     batch = [text_entry(row, "ferry") for row in good]
@@ -197,7 +197,7 @@ async def test_an_entry_that_spoils_the_whole_request_fails_alone(text: Elastics
 
 
 async def test_a_tombstone_outlives_the_server_s_memory_of_deletes(place: Place, text: ElasticsearchText) -> None:
-    """The control shows that the server has forgotten: its own delete lets the late write in."""
+    """The control shows that the server has forgotten its own delete, which lets the late write in."""
     await place.raw.indices.put_settings(index=place.index, settings={"index.gc_deletes": "1ms"})
     control, removed = new_id(), new_id()
     external: dict[str, Any] = {"index": place.index, "id": control, "version_type": "external_gte"}
@@ -261,7 +261,7 @@ async def test_a_server_that_hangs_dies_and_returns(private_server: Callable[[st
 
 
 async def once_it_can(call: Callable[[], Awaitable[T]]) -> T:
-    """As the stream layer does: again after `TryLater`."""
+    """Retry after `TryLater`, as the stream layer does."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:

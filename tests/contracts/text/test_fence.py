@@ -1,4 +1,4 @@
-"""The fence of the full-text index, on each adapter: whatever the order, the highest revision stands."""
+"""The fence of the full-text index, on each adapter: in any order of writes, the highest revision remains."""
 
 import asyncio
 import itertools
@@ -17,7 +17,7 @@ Entry = TextEntry | Tombstone
 
 
 def entry(memory_id: str, revision: int, *, removed: bool) -> Entry:
-    """What a projector writes for this revision: a text that names it, or a tombstone."""
+    """What a projector writes for this revision: a text that contains its number, or a tombstone."""
     if removed:
         return tombstone(memory_id, revision=revision)
     return text_entry(memory(memory_id), f"r{revision} {word(memory_id)}", revision=revision)
@@ -33,7 +33,7 @@ async def write(prepared: Prepared, *entries: Entry) -> None:
 
 
 async def stands(prepared: Prepared, expected: Entry) -> None:
-    """This entry, whole, and nothing of another revision."""
+    """Check that exactly this entry is stored, and nothing of another revision."""
     index, name = prepared
     standing = (await index.read(name, [expected.id]))[expected.id]
     removed = isinstance(expected, Tombstone)
@@ -48,7 +48,8 @@ async def stands(prepared: Prepared, expected: Entry) -> None:
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[dict[int, bool], list[list[int]]]:
-    """Revisions of one memory (removed or not), and the batches in which they come: any order, any repeated."""
+    """Revisions of one memory (removed or not), and the batches in which they are written: in any order, any
+    repeated."""
     states = draw(st.dictionaries(st.integers(1, 9), st.booleans(), min_size=1, max_size=5))
     writes = draw(st.permutations([*states, *draw(st.lists(st.sampled_from(sorted(states)), max_size=5))]))
     cuts = sorted(draw(st.lists(st.integers(0, len(writes)), max_size=3)))
@@ -97,7 +98,7 @@ async def test_a_removal_before_the_update_it_follows(text_index: Prepared) -> N
 
 
 async def test_a_removal_where_nothing_stood(text_index: Prepared) -> None:
-    """A writer read the row, was stopped, and goes on after the memory was forgotten and removed."""
+    """A writer reads the row, stalls, and continues after the memory was forgotten and removed."""
     memory_id = new_id()
     stopped = entry(memory_id, 1, removed=False)
     gone = entry(memory_id, 2, removed=True)
@@ -121,7 +122,7 @@ async def test_a_restored_memory_comes_back(text_index: Prepared) -> None:
 
 
 async def test_an_equal_revision_is_rewritten(text_index: Prepared) -> None:
-    """As a forced reindex or a repeated event does."""
+    """As with a forced reindex or a repeated event."""
     index, name = text_index
     row = memory()
     await write(text_index, text_entry(row, "ferry", revision=4))

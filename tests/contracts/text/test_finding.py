@@ -41,7 +41,7 @@ async def found(prepared: Prepared, query: TextQuery, condition: AllOf = EVERYTH
 async def pages(
     prepared: Prepared, query: TextQuery, size: int, condition: AllOf = EVERYTHING
 ) -> tuple[list[str], list[Found]]:
-    """All ids in order, page by page, as a caller goes."""
+    """Read all pages as a caller does; return the ids in order and the answers."""
     index, name = prepared
     ids: list[str] = []
     answers: list[Found] = []
@@ -180,7 +180,7 @@ async def test_long_and_odd_queries(text_index: Prepared, words: str) -> None:
 
 
 async def test_pages_hold_every_hit_once_and_in_order(text_index: Prepared) -> None:
-    """Many of one score, which no page may cut wrongly, and some better ones."""
+    """Many hits with one score, which no page may lose or repeat, and some better ones."""
     tied = [memory() for _ in range(30)]
     better = [memory() for _ in range(7)]
     await write(text_index, *(text_entry(row, "ferry in a harbour") for row in tied[:15]))
@@ -236,7 +236,7 @@ async def test_facets_count_all_that_match_and_not_the_page(text_index: Prepared
 
 
 def expected(several: Sequence[Memory], fields: Sequence[str], limit: int) -> tuple[Count, ...]:
-    """The same counts, plainly."""
+    """The same counts, computed in plain Python."""
     if not fields:
         return ()
     name, *rest = fields

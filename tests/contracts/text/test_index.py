@@ -1,4 +1,4 @@
-"""The contract of the full-text index, on each adapter: what is found, what is told, what is kept apart."""
+"""The contract of the full-text index, on each adapter: what is found, what is reported, what is kept separate."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""The contract of marks: where words and phrases stand in a text of the caller's."""
+"""The contract of marks: the positions of words and phrases in a text that the caller gives."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -1,4 +1,4 @@
-"""Names that stand in a question, on each adapter of the text index."""
+"""Names that occur in a question, on each adapter of the text index."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Long texts in the full-text index, on each adapter: the best passage counts, and there is one entry of each."""
+"""Long texts in the full-text index, on each adapter: the best passage counts, and each text has one entry."""
 
 import re
 
@@ -67,7 +67,7 @@ async def test_whoever_counts_counts_it_once(text_index: Prepared) -> None:
         "plan": 1,
     }
     phrase = TextQuery(phrases=("particular stands here A plain",))
-    assert (await index.find(name, phrase, EVERYTHING, 10)).total == 1, "the whole stands in order"
+    assert (await index.find(name, phrase, EVERYTHING, 10)).total == 1, "the whole text is in order"
     sums = (await index.sums(name)).values()
     assert (sum(each.entries for each in sums), sum(each.digests or 0 for each in sums)) == (
         2,

@@ -1,4 +1,4 @@
-"""What only the embedded text index promises: one owner, and a disk that holds what was acknowledged."""
+"""What only the embedded text index guarantees: one owner, and acknowledged entries that are on disk."""
 
 import asyncio
 import os
@@ -184,7 +184,7 @@ async def test_closing_gives_the_index_to_the_next(tmp_path: Path) -> None:
 
 
 async def test_what_is_no_index_of_ours_is_refused(index: TextIndex, tmp_path: Path) -> None:
-    """Another version's may still be wanted: it is not set aside."""
+    """The index may be another version's and still needed, so it is not set aside."""
     (tmp_path / NAME).mkdir()
     Index(SchemaBuilder().build(), str(tmp_path / NAME))
 
@@ -207,7 +207,7 @@ async def test_a_writer_that_gives_up_hurts_nobody(index: TextIndex) -> None:
 
 
 async def test_a_tombstone_that_is_written_again_stays_as_old_as_it_is(tmp_path: Path) -> None:
-    """Else an index that is cleaned would keep all its tombstones for ever."""
+    """Otherwise an index that is cleaned would keep all its tombstones for ever."""
     index = TantivyText(tmp_path, commit_ms=1)
     await index.prepare(NAME)
     rewritten, old = memory(), replace(tombstone(new_id(), revision=2), at=1_000)

@@ -1,4 +1,4 @@
-"""Fixtures of the vector index: every adapter of it."""
+"""Fixtures of the vector index: each of its adapters."""
 
 from tests.support.indexes.vector_engines import engine, index
 

@@ -1,4 +1,4 @@
-"""The laws of the vector index, on each adapter: the fence in any order, filters that mean what the predicate says."""
+"""Properties of the vector index, on each adapter: the fence holds in any order, and filters match the predicate."""
 
 import asyncio
 from collections.abc import Sequence
@@ -95,7 +95,7 @@ class TestFence:
     @LAWS
     @given(data=st.data())
     async def test_any_order_ends_the_same(self, index: VectorIndex, data: st.DataObject) -> None:
-        """Entries and tombstones of two passages, repeated, in any order, cut into writes anywhere."""
+        """Entries and tombstones of two passages, repeated, in any order, split into writes anywhere."""
         row = memory()
         passages = st.integers(0, 1)
         entries = st.builds(
@@ -138,7 +138,7 @@ class TestFence:
 async def test_finds_exactly_what_the_predicate_says(
     index: VectorIndex, some: Sequence[Memory], condition: AllOf
 ) -> None:
-    """Other examples' rows stand in the same index; only this one's are looked at."""
+    """Rows of other examples are in the same index; only this example's are compared."""
     own = {row.id: row for row in (replace(each, id=new_id()) for each in some)}
     await write(index, *(vector_entry(row, EAST) for row in own.values()), tombstone(new_id(), revision=1))
     expected = {row.id for row in own.values() if matches(condition, row)}

@@ -1,4 +1,4 @@
-"""The contract of the vector index, on each adapter: finding, passages, generations, bad vectors, engines down."""
+"""The contract of the vector index, on each adapter: finding, passages, generations, bad vectors, failed engines."""
 
 import asyncio
 import math
@@ -61,7 +61,7 @@ async def test_nothing_to_write_is_fine(index: VectorIndex) -> None:
 
 
 async def test_many_searches_answer_as_each_alone(index: VectorIndex) -> None:
-    """Among them some that must ask for more passages, and some that must not."""
+    """Some of these searches must ask for more passages, and some must not."""
     long, several = memory(project="p0"), [memory(project=f"p{number % 2}") for number in range(12)]
     await write(
         index,

@@ -1,4 +1,4 @@
-"""What reconciliation asks of an index, on each adapter of both kinds."""
+"""What reconciliation needs from an index, on each adapter of both kinds."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ EAST = direction(1, 0, 0, 0)
 
 
 class Accountable:
-    """Either kind of index with its generation, so that the same tests ask both."""
+    """Either kind of index with its generation, so that the same tests cover both."""
 
     def __init__(self, index: Any, name: str, *, text: bool) -> None:
         self.index, self.name, self.text = index, name, text
@@ -31,7 +31,7 @@ class Accountable:
         assert await self.index.write(self.name, entries, visible=visible) == {}
 
     async def sums(self) -> Mapping[int, Sum]:
-        """As they are; counted alone they are the same."""
+        """The sums; the counts without digests must equal theirs."""
         sums, counts = await self.index.sums(self.name), await self.index.sums(self.name, digests=False)
         assert {bucket: (each.entries, each.tombstones) for bucket, each in counts.items()} == {
             bucket: (each.entries, each.tombstones) for bucket, each in sums.items()
@@ -88,7 +88,7 @@ async def _sums(index: Accountable) -> None:
         0: Sum(0, 0, 1),
     }
     assert await index.highest() == 9
-    # What replaces an entry replaces its part of the sum.
+    # Replacing an entry replaces its part of the sum.
     await index.write(
         replace(one, revision=5, digest=2**32 - 1), Tombstone(id=other.id, memory_id=other.id, revision=5, bucket=7)
     )
@@ -110,7 +110,7 @@ async def _in_buckets(index: Accountable) -> None:
 
 
 async def _not_visible(index: Accountable) -> None:
-    """What a search may find later only is accounted for at once."""
+    """Entries that a search does not see yet are counted at once."""
     for number in range(1, 6):
         entry = replace(index.entry(memory(), revision=number), bucket=number)
         await index.write(entry, visible=False)
@@ -150,7 +150,7 @@ async def _old_tombstones(index: Accountable) -> None:
 
 
 async def _many_pages(index: Accountable, count: int) -> None:
-    """More than an engine answers at once, in one bucket."""
+    """More entries in one bucket than an engine returns at once."""
     entries: Sequence[Any] = [replace(index.entry(memory()), bucket=3) for _ in range(count)]
     removed = [replace(tombstone(memory().id, revision=1), bucket=3, at=1) for _ in range(count)]
     for start in range(0, count, 500):
@@ -163,7 +163,8 @@ async def _many_pages(index: Accountable, count: int) -> None:
 
 
 async def _missing(index: Accountable, make: Callable[[], Awaitable[object]]) -> None:
-    """One that is not there is told from a server that is away, and is made anew, empty, as often as that happens."""
+    """A missing index is distinguished from a server that is away, and is created anew, empty, as often as that
+    happens."""
     entry = index.entry(memory())
     for _ in range(2):
         await index.write(entry)
@@ -211,7 +212,7 @@ class TestVectors:
         await _missing(vectors, lambda: vectors.index.prepare(vectors.name, len(EAST)))
 
     async def test_many_pages(self, vectors: Accountable, request: pytest.FixtureRequest) -> None:
-        # Qdrant's pages are of 1,000, those in this process of fewer; Elasticsearch's of 2,000.
+        # Pages of Qdrant have 1,000 entries, in-process ones fewer, Elasticsearch's 2,000.
         await _many_pages(vectors, 2_500 if "elasticsearch" in request.node.name else 1_100)
 
     async def test_no_tombstone_keeps_a_vector(self, vectors: Accountable) -> None:

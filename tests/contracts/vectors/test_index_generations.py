@@ -1,4 +1,4 @@
-"""Whole generations of an index, on each adapter: two stand apart, one goes, the other stays as it is."""
+"""Whole generations of an index, on each adapter: two are independent, and if one is deleted the other is unchanged."""
 
 import uuid
 

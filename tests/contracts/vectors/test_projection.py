@@ -1,4 +1,4 @@
-"""The whole fence, from a row of the truth to each index: late events and late writers change nothing."""
+"""The whole fence, from a database row to each index: late events and late writers change nothing."""
 
 from array import array
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -54,7 +54,7 @@ async def stored(store: SqlStore, content: str = "the lighthouse keeper counts s
 
 
 async def embed(store: SqlStore, memory: Memory, passages: int) -> None:
-    """Give the memory's current revision that many passages, as the embedder does."""
+    """Give the memory's current revision `passages` passages, as the embedder does."""
     row = (await store.memories.rows([memory.id]))[memory.id]
     hashes = tuple(f"{row.revision:032d}{number:032d}" for number in range(passages))
     vectors = {each: unit(number) for number, each in enumerate(hashes)}
@@ -77,7 +77,7 @@ async def vector_finds(index: VectorIndex, name: str, clock: FakeClock, place: i
 
 
 class Both:
-    """Project one memory into the one index under test."""
+    """Projects one memory into the index under test."""
 
     def __init__(self, store: SqlStore, clock: FakeClock) -> None:
         self.store, self.clock = store, clock
@@ -237,7 +237,7 @@ async def test_it_is_indexed_only_when_both_hold_this_revision(
 
 
 class Accepting:
-    """A vector index that takes everything; `meanwhile` happens between its write and the mark."""
+    """A vector index that accepts everything; `meanwhile` runs between its write and the mark."""
 
     builder = "accepting"
     at_once = 1

@@ -1,4 +1,4 @@
-"""What is written beside the serving generation, and what must be seen when it is marked."""
+"""Writes to other generations than the serving one, and what must be visible when an entry is marked."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ __all__ = ["clock", "project", "store"]
 
 
 class Together(Accepting):
-    """Of which no write ends before so many are under way."""
+    """A vector index in which no write ends before `at_once` writes are in progress."""
 
     at_once = 3
 

@@ -1,4 +1,4 @@
-"""update, history, restore, and what operators do, as typed."""
+"""update, history, restore, and operators' commands, as a person types them."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -110,7 +110,7 @@ def test_text_from_standard_input(terminal: Terminal) -> None:
 
 
 def test_remembered_text_is_data(terminal: Terminal) -> None:
-    """Nothing in it reaches the terminal as a command, and no markup is obeyed."""
+    """No text of it controls the terminal, and no markup is interpreted."""
     text = "[bold]x[/bold] [link=http://evil]y[/link] \u202egnp.exe \u316431m\u200b"
     memory = remembered(terminal, text, "--project", "hostile", "--tag", "[red]\u2066")
 

@@ -1,4 +1,4 @@
-"""forget what matches, erase, delete a workspace, watch operations: as a person types it."""
+"""Bulk forget, erase, delete a workspace, watch operations: as a person types it."""
 
 from collections.abc import Iterator
 
@@ -65,7 +65,7 @@ def test_a_workspace_is_deleted_with_what_it_holds(terminal: Terminal) -> None:
     done = terminal.run("workspaces", "delete", "acme", "--yes")
 
     assert looked.out.splitlines() == [line for line in looked.out.splitlines() if not line.startswith("       0")]
-    assert "memories" not in looked.out, "what is zero is not listed"
+    assert "memories" not in looked.out, "zero counts are not listed"
     assert (unasked.code, "--yes" in unasked.err) == (1, True)
     assert (done.code, done.out.startswith("acme  deleted")) == (0, True), done.err
     assert terminal.run("workspaces", "delete", "acme", "--yes").code == 4

@@ -60,7 +60,7 @@ def test_dry_run_import_again_edit_recall(apart: Terminal) -> None:
         told = apart.run("recall", question, "--project", "shop", "--json").json
         return [each["content"] for each in told["memories"]]
 
-    assert not any("then `make seed`\n" in each + "\n" for each in found()), "gone at once"
+    assert not any("then `make seed`\n" in each + "\n" for each in found()), "removed at once"
     wait_until(lambda: any("ONLY=ledger" in each for each in found()))
     assert not any("then `make seed`\n" in each + "\n" for each in found())
 
@@ -103,7 +103,7 @@ def test_a_folder_of_notes_inside_a_clone_is_imported(terminal: Terminal) -> Non
 
 
 def test_without_a_path_it_only_lists(tmp_path: Path) -> None:
-    """No server is needed for it."""
+    """This needs no server."""
     home = lay_out(tmp_path / "home")
     alone = Terminal(home, home / "data")
     told, asked = alone.run("import"), alone.run("import", "--discover", "--json")

@@ -1,4 +1,4 @@
-"""Ctrl-C in an import: what is stored is told, and how to go on; a dry run of many sections is short."""
+"""Ctrl-C during an import reports what is stored and how to continue; a dry run of many sections is short."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.support.waiting import PATIENCE_S
 
 
 class _Server(ThreadingHTTPServer):
-    """Takes one batch; the second never gets its answer."""
+    """Accepts one batch; the second never gets its answer."""
 
     daemon_threads = True
 
@@ -56,7 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
     def log_message(self, *_: object) -> None:
-        """Silent."""
+        """Do not log."""
 
 
 @contextmanager

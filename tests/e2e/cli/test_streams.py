@@ -62,7 +62,7 @@ def test_a_group_that_rests_is_seen_and_loses_nothing(running: Terminal) -> None
 
 
 def _waiting(running: Terminal) -> object:
-    """Unread; or in the hands of a read that had begun before the pause."""
+    """Entries that are unread, or held by a read that began before the pause."""
     found: Any = group(running)
     return found["lag"] + found["pending"]
 
@@ -71,11 +71,11 @@ def test_a_pause_outlives_the_process(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, tmp_path / "data")
     with up(terminal) as running:
         assert running.run("streams", "pause", "embedder").code == 0
-        wait_until(lambda: _paused(running))  # a service learns of it within `poll_s`
+        wait_until(lambda: _paused(running))  # a service notices it within `poll_s`
         memory_id = running.run("remember", "kept for later", "--json").json["id"]
     with up(terminal) as running:
         wait_until(lambda: _paused(running))
-        wait_until(lambda: _waiting(running) == 1)  # what was not yet published when it ended is so now
+        wait_until(lambda: _waiting(running) == 1)  # the unpublished rest is published by now
         assert running.run("show", memory_id, "--json").json["state"] != "indexed"
         assert running.run("streams", "resume", "embedder").code == 0
         wait_until(lambda: running.run("show", memory_id, "--json").json["state"] == "indexed")

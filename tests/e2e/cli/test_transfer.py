@@ -1,4 +1,4 @@
-"""`openbrain export` and `openbrain import` of what it wrote, as a person types them."""
+"""`openbrain export`, and `openbrain import` of its file, as a person types them."""
 
 import gzip
 import json

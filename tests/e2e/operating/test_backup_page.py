@@ -23,7 +23,7 @@ FORMS = {"sqlite": "SQLite", "mariadb": "MariaDB"}
 
 
 def blocks() -> dict[str, str]:
-    """What is to be typed, by heading."""
+    """The commands of the page, by heading."""
     _, *parts = SECTION.split(PAGE)
     found = {
         name: re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
@@ -63,7 +63,7 @@ def _terminal(form: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iter
 
 
 def typed(terminal: Terminal, *names: str) -> None:
-    """Type these blocks; each line must end well."""
+    """Type these blocks; each line must succeed."""
     path = {"PATH": f"{terminal.home / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
         ["/bin/bash", "-e", "-u", "-o", "pipefail", "-c", "".join(blocks()[name] for name in names)],
@@ -89,7 +89,7 @@ def contents(terminal: Terminal) -> set[str]:
 
 @pytest.mark.slow("two starts of the pipeline, and all but the backup destroyed between them")
 def test_all_that_is_destroyed_but_the_backup_is_put_back(terminal_of_sqlite: Terminal) -> None:
-    """Database, streams and indexes: as on another machine."""
+    """Database, streams and indexes are destroyed, as on a new machine."""
     terminal, vault = terminal_of_sqlite, Path(terminal_of_sqlite.environment["VAULT"])
     with up(terminal):
         remember(terminal, "The harbour freezes.")

@@ -1,4 +1,4 @@
-"""`openbrain up` on a disk that fills: it lives, says so, and goes on when there is room."""
+"""`openbrain up` on a disk that fills up: it survives, reports it, and continues when there is room."""
 
 import asyncio
 import contextlib
@@ -37,7 +37,7 @@ def log_of(terminal: Terminal) -> str:
 
 
 def leave(disk: Path, kilobytes: int) -> Path:
-    """A file that leaves so much of the disk free."""
+    """Write a file that leaves this much of the disk free."""
     with (disk / "filler").open("wb") as filler:
         os.posix_fallocate(filler.fileno(), 0, shutil.disk_usage(disk).free - kilobytes * 1024)
     return disk / "filler"
@@ -54,7 +54,7 @@ def remember(terminal: Terminal) -> int:
 
 
 def recalled(terminal: Terminal) -> bool:
-    """By both indexes."""
+    """True if a recall finds it, with both indexes."""
     found = post(terminal, "/v1/brain/recall", query="was there room?").json()
     return bool(found["count"] and not found["degraded"])
 
@@ -77,7 +77,7 @@ def test_the_first_start_on_a_full_disk_says_so_and_goes_on_when_there_is_room(d
             for path in ("/ready", "/v1/health"):
                 answer = http.get(path)
                 assert (answer.status_code, str(terminal.data) in answer.json()["writes"]) == (503, True)
-        assert not terminal.data.exists(), "nothing is begun that could not be ended"
+        assert not terminal.data.exists(), "nothing is begun that could not be finished"
         said = [line for line in log_of(terminal).splitlines() if "start.waits_for_room" in line]
         assert len(said) == 1
         assert f"the disk of {terminal.data} is full: 0 MB are free" in said[0]
@@ -106,7 +106,7 @@ def test_the_first_start_on_a_disk_with_little_room_serves_and_refuses_writes(di
 def test_starts_that_meet_no_room_name_the_folder_and_the_next_one_goes_on(
     disk: Path, tmp_path: Path, kilobytes: tuple[int, ...]
 ) -> None:
-    """Where nobody looks before: by the settings, or because a quota is all that is full."""
+    """Cases without an earlier check: turned off by the settings, or only a quota is full."""
     terminal = Terminal(tmp_path, disk / "data", {"OPENBRAIN_DISK_RESERVE_MB": "0"})
     for each in kilobytes:
         filler = leave(disk, each)
@@ -125,7 +125,7 @@ def test_starts_that_meet_no_room_name_the_folder_and_the_next_one_goes_on(
 @pytest.mark.slow("one start of everything on a disk of its own, filled and emptied")
 def test_a_disk_that_fills_under_writes_refuses_them_and_the_process_lives(disk: Path, tmp_path: Path) -> None:
     data, filler = disk / "data", disk / "filler"
-    data.mkdir(mode=0o755)  # as made before there was an OpenBrain
+    data.mkdir(mode=0o755)  # as made before OpenBrain was installed
     with up(Terminal(tmp_path, data, {"OPENBRAIN_STREAMS__TUNING__BREAKER_MAX_S": "1"}), copied=False):
         assert [path for path in (data, *data.rglob("*")) if path.lstat().st_mode & 0o077] == [], "its owner's alone"
         headers = {"Authorization": f"Bearer {(data / 'key').read_text().strip()}"}
@@ -194,7 +194,7 @@ async def test_a_start_on_a_full_disk_answers_why_and_goes_on_when_there_is_room
 
 @pytest.mark.parametrize(("free", "refused"), [(40, "nothing"), (37, "writes"), (18, "indexes"), (9, "the start")])
 def test_what_waits_on_a_disk_of_300_mb(disk: Path, free: int, refused: str) -> None:
-    """The reserve is an eighth of it; half of that is the indexes', a quarter is enough to start."""
+    """The reserve is an eighth of the disk: half of that is for the indexes, a quarter is enough to start."""
     with (disk / "filler").open("wb") as filler:
         os.posix_fallocate(filler.fileno(), 0, (300 - free) * MB)
     space = DiskSpace([disk / "not" / "there" / "yet"], 128)
@@ -208,4 +208,4 @@ def test_what_waits_on_a_disk_of_300_mb(disk: Path, free: int, refused: str) -> 
     order = ["nothing", *told]
     assert waiting == order[1 : order.index(refused) + 1]
     assert all("make room there" in each for each in told.values() if each)
-    assert DiskSpace([disk], 0).shortage() == "", "0 looks at nothing"
+    assert DiskSpace([disk], 0).shortage() == "", "0 turns the check off"

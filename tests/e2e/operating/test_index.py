@@ -1,4 +1,4 @@
-"""openbrain index setup, on real servers and where there are none."""
+"""openbrain index setup, on real servers and without any."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""Models by the installed command: listed, refused at the start, changed by setting while nothing is stored, then by
-command."""
+"""Models by the installed command: listed, refused at the start, changed by a setting while nothing is stored, then
+by command."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def test_models_are_listed_with_what_is_known_of_them(terminal: Terminal) -> Non
     assert (better["name"], better["dimensions"], better["state"], better["used"]) == (BETTER, 384, "missing", False)
     assert "quality-profile.md" in better["problem"]
     assert (small["licence"], better["licence"]) == ("Apache-2.0", "MIT")
-    assert not terminal.data.exists(), "a look makes nothing"
+    assert not terminal.data.exists(), "the check creates nothing"
 
     for_people = terminal.run("models", "list", environment={"OPENBRAIN_EMBEDDING__MODEL": "quality"}).out
     assert "missing, in use" in " ".join(for_people.split())
@@ -76,7 +76,7 @@ def test_the_model_changes_by_setting_until_something_is_stored_and_then_by_comm
     with up(plain):
         listed = plain.run("models", "list", "--json").json
         assert (listed["serving"], listed["setting"]) == (f"{BETTER}-int8", "all-minilm-l6-v2-int8")
-        wait_until(lambda: _finds(plain))  # what serves decides, not the setting
+        wait_until(lambda: _finds(plain))  # the serving model decides, not the setting
 
         look = plain.run("models", "change", "minilm", "--dry-run", "--json").json
         assert (look["how"], look["total"], look["cached"], look["operation"]) == ("embed", 1, 0, None)

@@ -1,4 +1,4 @@
-"""doctor, db, schema, help, and how a command ends: on servers, and on nothing at all."""
+"""doctor, db, schema, help, and exit codes: on servers, and without any system."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
 
 @pytest.fixture
 def idle(tmp_path: Path) -> Terminal:
-    """No system runs."""
+    """A terminal without a running system."""
     return Terminal(tmp_path, tmp_path / "data")
 
 
@@ -92,7 +92,7 @@ def test_the_schema_of_a_database(idle: Terminal, mariadb_url: str) -> None:
     assert idle.run("db", "upgrade", "--wait", "5", environment=environment).out.startswith("upgraded from nothing")
     assert idle.run("db", "upgrade", environment=environment).out.startswith("up to date")
     left = idle.run("db", "check", "--json", environment=environment)
-    # The test server is set to be fast; what a power cut would cost is told, and all there is to tell.
+    # The test server is configured for speed; the risk at a power cut is reported, and nothing else.
     assert [problem.split()[0] for problem in left.json["problems"]] == ["innodb_flush_log_at_trx_commit"]
     assert left.json["revision"]
 
@@ -144,7 +144,7 @@ def test_ctrl_c_is_quiet(idle: Terminal) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=idle.env({"OPENBRAIN_URL": "http://127.0.0.1:9", "OPENBRAIN_API_KEY": "ob_x"}),
-        # What was started in the background without job control ignores it.
+        # A process started in the background without job control ignores SIGINT.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads here
     )
     deadline = time.monotonic() + PATIENCE_S
@@ -158,7 +158,7 @@ def test_ctrl_c_is_quiet(idle: Terminal) -> None:
 
 
 def _waits_for_input(pid: int) -> bool:
-    """Whether it sleeps in a read of its standard input (Linux says where)."""
+    """True if the process is blocked in a read of its standard input, according to Linux."""
     try:
         words = Path(f"/proc/{pid}/syscall").read_text(encoding="ascii").split()
     except OSError:

@@ -1,4 +1,5 @@
-"""One pause of the stream server is one line of each process's log, whatever reads, publishes, listens and counts."""
+"""One outage of the stream server gives one line in each process's log, whatever reads, publishes, listens and
+counts."""
 
 import asyncio
 import contextlib
@@ -37,13 +38,13 @@ PAUSES: Mapping[str, tuple[Callable[[ServerProcess], Any], Callable[[ServerProce
     "killed": (ServerProcess.kill, ServerProcess.start),
 }
 ROUNDS = 30
-"""Made while it is away, one after another."""
+"""Rounds of traffic made while the server is away, one after another."""
 TELLS, TELLS_END = "streams.redis_trouble", "streams.redis_answers"
 NOWHERE = "http://127.0.0.1:9"
 
 
 class Traffic:
-    """Writes, raises signals and listens, without end."""
+    """Writes, raises signals and listens until stopped."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
@@ -75,7 +76,7 @@ class Traffic:
                 pass
 
     async def rounds(self, number: int) -> None:
-        """Wait for so many more."""
+        """Wait for this many more rounds."""
         last = self._rounds + number
 
         async def made() -> bool:
@@ -87,7 +88,7 @@ class Traffic:
 
 
 def told(log: Path) -> Sequence[str]:
-    """The events of a process's log, without what each index tells when it is first written."""
+    """The events of a process's log, without those that each index logs at its first write."""
     lines = [orjson.loads(line) for line in log.read_text(encoding="utf-8").splitlines() if line.startswith("{")]
     return [line["event"] for line in lines if line["event"] != "indexer.writes"]
 
@@ -104,7 +105,7 @@ async def traffic(url: str, key: str) -> AsyncIterator[Traffic]:
 
 
 async def pause(redis: ServerProcess, how: str, going: Traffic, logs: Sequence[Path]) -> list[Sequence[str]]:
-    """What each process tells from the moment when the server goes away until it serves all of them again."""
+    """The events that each process logs from the loss of the server until the server serves all of them again."""
     begin, end = PAUSES[how]
     before = [len(told(log)) for log in logs]
 
@@ -171,6 +172,6 @@ async def test_each_process_tells_a_pause_in_one_line(
         await started.all_ready()
         async with traffic(api.url, key) as going:
             found = await pause(redis, how, going, [each.log for each in started.started])
-    # What a killed server lost of the broadcasts is published again, and told: a repair, not the pause.
+    # Broadcasts that a killed server lost are published again, which is logged: as a repair, not as the outage.
     pauses = [[event for event in events if event != "broadcasts.published_again"] for events in found]
     assert pauses == [[TELLS, TELLS_END]] * len(started.started)

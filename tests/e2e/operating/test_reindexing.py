@@ -1,4 +1,4 @@
-"""Indexes made anew, switched, dropped and held against the database by the installed command."""
+"""Indexes rebuilt, switched, dropped and compared with the database by the installed command."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,9 +14,9 @@ WORDS = ("harbour", "lantern", "granite")
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
-    """A system with three memories that are found."""
+    """A system with three memories that recalls find."""
     home = tmp_path_factory.mktemp("reindexing")
-    # What changed so lately is waited for: as long as it is, nothing here depends on.
+    # A comparison waits for recent changes for this time; nothing here depends on its length.
     with up(Terminal(home, home / "data", {"OPENBRAIN_HOUSEKEEPING__TUNING__GRACE_S": "1"})) as terminal:
         for word in WORDS:
             done = terminal.run("remember", f"The {word} is old.", "--wait", "60")
@@ -25,7 +25,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
 
 
 def indexes(terminal: Terminal) -> dict[tuple[str, str], str]:
-    """(index, status) -> name."""
+    """Map (index, status) to name."""
     found: list[dict[str, Any]] = terminal.run("index", "list", "--json").json["generations"]
     return {(each["index"], each["status"]): each["name"] for each in found}
 

@@ -1,4 +1,4 @@
-"""What runs on a data folder: second starts, status, stop, and what a command says when it can't get through."""
+"""Processes on a data folder: a second start, status, stop, and the message of a command that gets no connection."""
 
 import json
 import os
@@ -29,10 +29,10 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
 
 
 def test_the_line_for_agents_connects_one_from_any_folder_and_takes_it_back(terminal: Terminal, tmp_path: Path) -> None:
-    printed = (terminal.home / "up.log").read_text().splitlines()  # what is logged later stands behind it
+    printed = (terminal.home / "up.log").read_text().splitlines()  # later log lines come after it
     line = next(each.strip() for each in printed if " connect claude-code" in each).partition("   (")[0]
     words = shlex.split(line)
-    bare = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}  # what a desktop's programs have
+    bare = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}  # the environment of a desktop's programs
     settings = tmp_path / ".claude" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{"model": "mine"}')
@@ -85,7 +85,7 @@ def test_the_pipeline_is_seen_at_a_glance(terminal: Terminal) -> None:
 
 
 def test_a_scrape_holds_every_series_that_alerts_and_dashboard_ask_for(terminal: Terminal) -> None:
-    """Series of the running pipeline, and not names that a service might one day give a value."""
+    """Series of the running pipeline, not just names that a service might give a value some day."""
     url, key = ((terminal.data / name).read_text().strip() for name in ("url", "admin-key"))
     typed = (
         ("remember", "The ferry leaves at nine.", "--wait", "10"),

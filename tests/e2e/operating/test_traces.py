@@ -1,4 +1,4 @@
-"""One memory's way as a collector is told it: from the producer's event through both indexes, in one trace."""
+"""The trace of one memory as a collector receives it: from the producer's event through both indexes."""
 
 import json
 import threading
@@ -15,17 +15,17 @@ from tests.support.cli.terminal import Terminal, up, wait_until
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PRODUCER = "00f067aa0ba902b7"
 STEPS = sorted(["memory.submitted process", *["memory.stored process"] * 2, *["memory.embedded process"] * 2])
-"""Of ingest, of embedder and full-text indexer, and of vector indexer and matcher."""
+"""The spans of ingest; of embedder and full-text indexer; of vector indexer and matcher."""
 
 
 class Collector:
-    """Takes spans as an OTLP collector does, over HTTP."""
+    """Accepts spans as an OTLP collector does, over HTTP."""
 
     def __init__(self) -> None:
         self.requests: list[ExportTraceServiceRequest] = []
 
     def names(self, trace: str) -> list[str]:
-        """Of the spans that are in a trace or linked to it."""
+        """Names of the spans that are in a trace or linked to it."""
         wanted = bytes.fromhex(trace)
         return [
             span.name
@@ -58,7 +58,7 @@ def collecting() -> Iterator[tuple[Collector, str]]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing is printed."""
+            """Do not log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)

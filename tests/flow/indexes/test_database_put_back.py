@@ -1,4 +1,4 @@
-"""Whatever a restored database no longer knows is unmade in the indexes."""
+"""What a restored database does not know any more is undone in the indexes."""
 
 import shutil
 import sqlite3
@@ -14,7 +14,7 @@ from tests.support.waiting import until
 
 @pytest.mark.parametrize("told_so", [True, False])
 async def test_a_database_put_back_under_living_indexes(tmp_path: Path, told_so: bool) -> None:
-    """A copy of an earlier hour: what was edited, forgotten, restored and added since is unmade in the indexes too."""
+    """A copy from an hour ago: what was edited, forgotten, restored and added since is undone in the indexes too."""
     folder = tmp_path / "data"
     async with started(settings(folder)) as brain:
         edited, forgotten, restored, kept, *_ = await filled(brain)

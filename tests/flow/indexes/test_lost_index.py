@@ -1,4 +1,4 @@
-"""Indexes that are removed under the running system, or while it rests, are noticed, told, and filled again."""
+"""Indexes that are removed while the system runs or is stopped are noticed, reported, and filled again."""
 
 import shutil
 import uuid
@@ -33,7 +33,7 @@ def quick_looks() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the indexes lie, and how somebody removes one behind the system's back."""
+    """The place of the indexes, and a way to remove one behind the system's back."""
 
     settings: Settings
     remove: Callable[[Generation], object]
@@ -48,7 +48,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 
 def embedded(data: Path) -> Settings:
-    # No other duty than the one that looks for lost indexes could fill them.
+    # Only the job that looks for lost indexes can fill them.
     seldom = Housekeeping(verify_every_s=NEVER_S, tuning=HousekeepingTuning(reconcile_every_s=NEVER_S, grace_s=NEVER_S))
     return Settings(
         data_dir=data, streams=Streams(tuning=StreamTuning(poll_s=0.2, reap_s=0.2)), housekeeping=seldom, recall=PATIENT
@@ -72,7 +72,7 @@ async def generations(brain: Brain) -> list[Generation]:
 
 
 async def looked_at(brain: Brain) -> None:
-    """Wait until both indexes have been seen whole."""
+    """Wait until both indexes have been seen complete."""
 
     async def both() -> bool:
         found = await generations(brain)
@@ -86,7 +86,7 @@ async def epochs(brain: Brain) -> dict[str, int]:
 
 
 async def looked_at_since(brain: Brain, before: dict[str, int]) -> bool:
-    """Whether each index has been seen whole after it had this epoch."""
+    """True if each index has been seen complete after it had this epoch."""
     found = await generations(brain)
     return all(each.epoch > before[each.name] and not each.lost_at for each in found)
 
@@ -102,7 +102,7 @@ async def filled(brain: Brain, word: str = "Buoy") -> list[str]:
 
 async def nothing_lacks(brain: Brain, ids: list[str]) -> None:
     async def taken_for_whole() -> bool:
-        """The API looks at what serves once a second."""
+        """The API checks the serving indexes once a second."""
         answer = await brain.post("/v1/brain/recall", {"query": "marks the channel"})
         return not answer["degraded"]
 
@@ -114,12 +114,12 @@ async def nothing_lacks(brain: Brain, ids: list[str]) -> None:
             answer = await brain.post("/v1/brain/recall", asked)
             return (answer["degraded"], {each["id"] for each in answer["memories"]}) == ([], set(ids))
 
-        await until(all_are_found)  # the API asks once a second which index is whole
+        await until(all_are_found)  # the API checks once a second which index is complete
     rows = await brain.container.store.memories.rows(ids)
     assert all(row.text_revision == row.vector_revision == row.revision for row in rows.values())
 
     async def well() -> bool:
-        """What was looked at last may be a second old."""
+        """The result of the last check may be a second old."""
         ready, health = await brain.http.get("/ready"), await brain.http.get("/v1/health")
         return bool(ready.json()["failing"] == {} and health.json()["status"] == "ok")
 
@@ -169,12 +169,12 @@ async def test_removed_while_nobody_looks_is_told(place: Place, monkeypatch: pyt
 
         await until(told)
 
-    # The services make them anew when they start, and nobody has filled them yet.
+    # The services create them anew at start, and nobody has filled them yet.
     async with started(place.settings) as brain:
         assert all(each.lost_at for each in await generations(brain))
         answer = await brain.post("/v1/brain/recall", {"query": "buoy", "top_k": COUNT})
         assert set(answer["degraded"]) == {"text", "vectors"}
-        assert {each["id"] for each in answer["memories"]} == set(ids), "the store answers meanwhile"
+        assert {each["id"] for each in answer["memories"]} == set(ids), "the database answers meanwhile"
         searched = await brain.http.get("/v1/brain/search", params={"q": "buoy"})
         assert searched.json()["degraded"] == ["text"]
         health = (await brain.http.get("/v1/health")).json()
@@ -186,7 +186,7 @@ async def test_removed_while_nobody_looks_is_told(place: Place, monkeypatch: pyt
 
 
 async def test_an_older_copy_is_not_taken_for_the_index(tmp_path: Path) -> None:
-    """As a snapshot that was put back: it is there, and lacks what came after it."""
+    """As with a restored snapshot: the index exists, and lacks what came after it."""
     data = tmp_path / "data"
     settings = embedded(data)
     async with started(settings) as brain:
@@ -211,7 +211,7 @@ async def test_an_older_copy_is_not_taken_for_the_index(tmp_path: Path) -> None:
 async def test_a_snapshot_is_put_back_under_the_running_system(
     elasticsearch_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Closed, then half of it there and old, then all of it: told each time, then filled."""
+    """The index is closed, then half of it exists and is old, then all of it: reported each time, then filled."""
     monkeypatch.setattr(index_refill, "EPOCH_S", 0.2)
     place = on_elasticsearch(elasticsearch_server, tmp_path)
     snapshot = f"/_snapshot/{place.settings.text.index}"
@@ -265,7 +265,7 @@ async def test_a_snapshot_is_put_back_under_the_running_system(
 async def test_an_alias_that_is_gone_or_points_elsewhere_is_set_again(
     elasticsearch_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing of ours reads by it, so answers are whole meanwhile."""
+    """Our code does not read through the alias, so answers are complete meanwhile."""
     monkeypatch.setattr(index_refill, "EPOCH_S", 0.2)
     place = on_elasticsearch(elasticsearch_server, tmp_path)
     async with (

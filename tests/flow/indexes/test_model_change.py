@@ -1,8 +1,8 @@
-"""Another embedding model for everything, while the system serves.
+"""Change the embedding model of everything while the system serves.
 
 The second model is the real small one with its vectors reversed (`tests.support.embedder.second_model`), so that a
-question by one model asked of the other's index is told from a right one by its numbers. (The real second model is in
-the tests of the command.)
+query vector of one model that is sent to the other's index is recognised by its numbers. (The command's tests use the
+real second model.)
 """
 
 from array import array
@@ -34,7 +34,7 @@ CHANGE = "/v1/admin/models:change"
 
 
 class Watching(WithFaults):
-    """The first model, remembering which vectors it gave for questions."""
+    """The first model, which records the vectors that it gave for queries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Watching(WithFaults):
 
 
 class WatchingSecond(Second):
-    """The same for the second one."""
+    """The same for the second model."""
 
     def __init__(self, digest: str = SECOND.digest) -> None:
         super().__init__(digest)
@@ -65,7 +65,7 @@ class WatchingSecond(Second):
 
 
 class TwoModels(Container):
-    """A system that has both; each opening of the second finds what its name stands for by then."""
+    """A system with both models; each opening of the second gets the weights that its name has at that time."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, shared=True)
@@ -90,7 +90,7 @@ class TwoModels(Container):
         return self.seconds[-1]
 
     def pull(self, digest: str) -> None:
-        """The name `second` stands for other weights from now on."""
+        """Let the name `second` stand for other weights from now on."""
         self.digest = digest
         for each in self.seconds:
             each.now = digest
@@ -110,7 +110,7 @@ class TwoModels(Container):
         return index
 
     async def mixed(self) -> list[str]:
-        """Generations that were asked with a vector of another model."""
+        """Generations that were searched with a vector of another model."""
         models = {each.name: each.model for each in await self.store.generations.generations(IndexKind.VECTOR)}
         given = {IDENTITY.key: self.one.given}
         for second in self.seconds:
@@ -124,7 +124,7 @@ async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
         _env_file=None,
         data_dir=tmp_path / "data",
         streams=Streams(tuning=StreamTuning(poll_s=0.5, reap_s=0.2, breaker_s=0.1, breaker_max_s=0.5)),
-        # A busy machine is slow: that is not what is looked for here.
+        # A slow answer of a busy machine is not what these tests are about.
         recall=Recall(text_weight=0.3, tuning=RecallTuning(index_timeout_s=60)),
     )
     async with started(settings, TwoModels) as begun:
@@ -161,7 +161,7 @@ async def serving(brain: Brain) -> str:
 
 
 async def _by_the_serving_one(brain: Brain) -> bool:
-    """Whether questions are asked of the index that serves by now."""
+    """True if queries are sent to the index that serves now."""
     await brain.recalled("which one is asked")
     name, _ = two(brain).asked[-1]
     current = await brain.container.store.generations.serving(IndexKind.VECTOR)
@@ -184,12 +184,12 @@ async def test_the_model_changes_while_it_serves_and_back(brain: Brain, operator
     await brain.settled()
 
     assert report["result"]["failures"] == 0
-    assert await two(brain).mixed() == [], "no index was asked with another model's vector"
+    assert await two(brain).mixed() == [], "no index was searched with another model's vector"
     assert await brain.container.store.vectors.unembedded(SECOND.key, 2**62, "", 10) == [], (
         "every write is in the new index"
     )
     assert await brain.container.store.vectors.unembedded(IDENTITY.key, 2**62, "", 10) == [], (
-        "and in the one that was kept"
+        "and in the index that was kept"
     )
     found = await brain.recalled("a lantern by the harbour", top_k=5)
     assert len(found) == 5
@@ -202,8 +202,8 @@ async def test_the_model_changes_while_it_serves_and_back(brain: Brain, operator
 
     assert (back["how"], await serving(brain)) == ("switch", IDENTITY.key)
     await until(lambda: _by_the_serving_one(brain))
-    assert after in await brain.recalled("an airship above the grass", top_k=3), "what came meanwhile is there"
-    assert len(two(brain).one.asked) == embedded, "nothing was embedded for going back"
+    assert after in await brain.recalled("an airship above the grass", top_k=3), "what was added meanwhile is there"
+    assert len(two(brain).one.asked) == embedded, "going back embedded nothing"
     assert await two(brain).mixed() == []
 
 
@@ -229,11 +229,11 @@ async def test_a_change_that_is_cancelled_changes_nothing(brain: Brain, operator
     await brain.indexed(await brain.remember("after all that"))
     await brain.settled()
 
-    assert sum(len(each.asked) for each in two(brain).seconds) == asked, "nothing is embedded by it any more"
+    assert sum(len(each.asked) for each in two(brain).seconds) == asked, "it embeds nothing any more"
     assert [each.model for each in await brain.container.store.generations.written(IndexKind.VECTOR)] == [IDENTITY.key]
 
     known = (await operator.post(CHANGE, json={"model": "second", "dry_run": True})).json()["cached"]
-    assert known > 0, "what it has embedded is not embedded twice"
+    assert known > 0, "nothing is embedded twice"
     report = (await changed(operator, "second"))["operation"]
     assert report["status"] == "done", report["error"]
     texts = [text for each in two(brain).seconds for batch in each.asked for text in batch]

@@ -1,4 +1,5 @@
-"""A data folder of an earlier version goes on: `openbrain up` migrates its database and serves all that is in it."""
+"""A data folder of an earlier version remains usable: `openbrain up` migrates its database and serves all that is in
+it."""
 
 from pathlib import Path
 

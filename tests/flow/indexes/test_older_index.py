@@ -1,4 +1,5 @@
-"""A store whose embedded indexes another version made heals itself: a start, and what was stored is found again."""
+"""A store whose embedded indexes were made by another version repairs itself: after a start, everything stored is
+found."""
 
 from pathlib import Path
 
@@ -40,7 +41,7 @@ async def indexed(http: httpx.AsyncClient, memory_id: str) -> bool:
 
 @pytest.mark.timeout(600)
 async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
-    # Nobody but the rebuild itself sees to what was written meanwhile.
+    # Only the rebuild itself handles what is written meanwhile.
     settings = Settings(
         data_dir=tmp_path / "data",
         streams=Streams(tuning=StreamTuning(poll_s=0.5, reap_s=0.2)),
@@ -65,7 +66,7 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
     async with running(settings) as system, client(system) as http:
         made = await http.post("/v1/brain/remember", json={"content": "The tram leaves at one.", "type": "fact"})
         second = made.json()["id"]
-        assert first in (await recalled(http, "ferry"))[0], "it answers meanwhile, from the database if need be"
+        assert first in (await recalled(http, "ferry"))[0], "it answers meanwhile, from the database if necessary"
         store = system.container.store
 
         async def renewed() -> bool:

@@ -1,4 +1,4 @@
-"""Whatever the stream server or an index loses is made equal."""
+"""Whatever the stream server or an index loses is restored by reconciliation."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -26,7 +26,7 @@ from tests.support.processes.settings import group_of
 from tests.support.waiting import until
 
 NEVER_S = 10_000.0
-"""The duty that runs so seldom does not run in a test."""
+"""An interval so long that the job does not run in a test."""
 
 
 def settings(folder: Path, **housekeeping: float) -> Settings:
@@ -41,7 +41,8 @@ def settings(folder: Path, **housekeeping: float) -> Settings:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def uncompared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Brain]:
-    """Nothing is compared unless it is asked for. Both indexes have their epoch: a tombstone that comes once."""
+    """A system that compares nothing unless asked to. Both indexes have their epoch, a tombstone that is written
+    once."""
     async with started(settings(tmp_path_factory.mktemp("quiet") / "data")) as begun:
         parts = begun.container
 
@@ -55,7 +56,7 @@ async def uncompared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def quiet(uncompared: Brain, request: pytest.FixtureRequest) -> AsyncIterator[Brain]:
-    """A workspace in it; both indexes are equal, without a tombstone, and so they are left."""
+    """A workspace in it; both indexes are equal, without a tombstone, and must be left that way."""
     async with uncompared.tenant(workspace_name(request)) as brain:
         for index, name in zip((brain.container.text, brain.container.vectors), await names(brain), strict=True):
             await index.drop_tombstones(name, brain.container.clock.now() + 1)
@@ -63,7 +64,7 @@ async def quiet(uncompared: Brain, request: pytest.FixtureRequest) -> AsyncItera
 
 
 async def verified(brain: Brain, **request: bool) -> dict[str, Any]:
-    """The result of one operation `verify`."""
+    """Run one `verify` operation; return its result."""
     operation = Operation(
         id=uuid7(brain.container.clock.now()), workspace_id=OPERATORS, kind=VERIFY, actor="test", request=request
     )
@@ -81,7 +82,7 @@ async def verified(brain: Brain, **request: bool) -> dict[str, Any]:
 
 
 def faults(told: dict[str, Any], kind: str) -> dict[str, int]:
-    """By name, those that were found."""
+    """The counts of the faults that were found, by name."""
     (index,) = [each for each in told["indexes"] if each["kind"] == kind]
     return {name: count for name, count in index["faults"].items() if count}
 
@@ -104,7 +105,7 @@ async def names(brain: Brain) -> tuple[str, str]:
 
 
 async def erased_from(brain: Brain, memory_id: str) -> None:
-    """Both indexes lose a memory, whatever revision they had."""
+    """Remove a memory from both indexes, whatever revision they had."""
     text, vectors = await names(brain)
     await buried(brain, memory_id)
     assert await brain.container.text.drop_tombstones(text, 2) == 1
@@ -112,7 +113,7 @@ async def erased_from(brain: Brain, memory_id: str) -> None:
 
 
 async def buried(brain: Brain, memory_id: str) -> None:
-    """Both indexes hold an old tombstone where a memory lives."""
+    """Put an old tombstone into both indexes in place of a live memory."""
     gone = Tombstone(id=memory_id, memory_id=memory_id, revision=1, bucket=bucket(memory_id), at=1)
     text, vectors = await names(brain)
     assert await brain.container.text.write(text, [gone]) == {}
@@ -135,7 +136,7 @@ async def test_equal_indexes_are_told_equal(quiet: Brain) -> None:
 
 
 def _more(before: dict[str, Any], after: dict[str, Any], what: str) -> list[int]:
-    """By how many of these each index has grown."""
+    """By how much this number has grown in each index."""
     return [now[what] - was[what] for was, now in zip(before["indexes"], after["indexes"], strict=True)]
 
 
@@ -149,7 +150,7 @@ async def test_what_an_index_lost_is_found_and_written_again(quiet: Brain) -> No
     assert faults(told, "text") == faults(told, "vector") == {"missing": 1}
 
     told = await verified(quiet, repair=True)
-    # What is announced for one index is read for the other too, which may so be equal before it is looked at.
+    # What is announced for one index is read for the other too, so the other may be equal before it is compared.
     assert told["repaired"] == told["differences"] in (1, 2)
     await quiet.settled()
     assert (await verified(quiet, full=True))["equal"]
@@ -158,7 +159,7 @@ async def test_what_an_index_lost_is_found_and_written_again(quiet: Brain) -> No
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_ghosts_are_removed(quiet: Brain) -> None:
-    """Entries of a memory that was forgotten, and of one that no database knows."""
+    """Entries of a forgotten memory, and of one that no database knows."""
     forgotten, template, *_ = await filled(quiet)
     text, vectors = await names(quiet)
     await forget(quiet, forgotten)
@@ -178,7 +179,7 @@ async def test_ghosts_are_removed(quiet: Brain) -> None:
 
 
 async def plant(brain: Brain, memory_id: str, *, revision: int, like: str) -> None:
-    """Entries as a projector would have made them of such a row."""
+    """Write entries as a projector would have made them of such a row."""
     store, (text, vectors) = brain.container.store, await names(brain)
     row = (await store.memories.rows([like]))[like]
     generation = await brain.container.existing_vector_generation()
@@ -190,7 +191,7 @@ async def plant(brain: Brain, memory_id: str, *, revision: int, like: str) -> No
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_stale_entries_are_written_again(quiet: Brain) -> None:
-    """An entry of the right revision that says something else, as after a database was put back and went on."""
+    """An entry of the right revision with other contents, as after a database was restored and used again."""
     stale, template, *_ = await filled(quiet)
     await plant(quiet, stale, revision=1, like=template)
 
@@ -204,7 +205,7 @@ async def test_stale_entries_are_written_again(quiet: Brain) -> None:
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_old_tombstones_go_and_nothing_comes_back(quiet: Brain) -> None:
-    """A late event reads the truth: it can't bring a memory back, tombstone or not."""
+    """A late event reads the database: it can't bring a memory back, with or without a tombstone."""
     gone, *_ = await filled(quiet)
     await forget(quiet, gone)
     await quiet.settled()
@@ -219,8 +220,8 @@ async def test_old_tombstones_go_and_nothing_comes_back(quiet: Brain) -> None:
 
 
 async def test_a_flushed_stream_server_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """FLUSHALL in the middle of traffic: everything acknowledged is indexed without a hand, and is in the inbox of who
-    waits for it, once."""
+    """FLUSHALL during traffic: everything acknowledged is indexed unattended, and is in the inbox of each subscriber
+    once."""
     monkeypatch.setattr("openbrain.adapters.sql.outbox.match_queue.EVENT_GRACE", 0)
     async with started(settings(tmp_path / "data", reconcile_every_s=0.3)) as brain:
         first = await filled(brain)
@@ -259,7 +260,7 @@ async def test_a_flushed_stream_server_loses_nothing(tmp_path: Path, monkeypatch
 
 
 async def test_an_erased_memory_is_purged_though_the_streams_are_lost(tmp_path: Path) -> None:
-    """An operation that waits for the indexes is not left waiting."""
+    """An operation that waits for the indexes is completed."""
     async with started(settings(tmp_path / "data", reconcile_every_s=0.3)) as brain:
         ids = await filled(brain)
         await brain.redis.flushall()
@@ -277,7 +278,7 @@ async def test_an_erased_memory_is_purged_though_the_streams_are_lost(tmp_path: 
 async def test_the_duty_heals_an_index_by_itself(tmp_path: Path) -> None:
     async with started(settings(tmp_path / "data", verify_every_s=0.5, grace_s=0.2)) as brain:
         lost, *_ = await filled(brain)
-        # Whichever index is looked at first: what is announced for it heals the other too.
+        # Whichever index is compared first: what is announced for it repairs the other too.
         found = [metrics.RECONCILE_DIFFERENCES.labels(kind, "missing")._value for kind in ("text", "vector")]
         before = sum(each.get() for each in found)
         await buried(brain, lost)

@@ -1,4 +1,4 @@
-"""Indexes made anew while the system serves: the same answers, nothing lost, and a way back."""
+"""Indexes rebuilt while the system serves: the same answers, nothing lost, and a way back."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -20,13 +20,13 @@ from tests.support.waiting import until
 
 KINDS = (IndexKind.TEXT, IndexKind.VECTOR)
 EVERY = 10_000
-"""Hits: more than anybody writes while an index is made anew."""
+"""A limit for hits: more than is written during a rebuild."""
 WORDS = "harbour lantern granite orchard signal velvet copper meadow".split()
 
 
 @pytest.fixture
 async def operator(brain: Brain) -> AsyncIterator[httpx.AsyncClient]:
-    """Asks with the key that operators have."""
+    """A client with the operators' key."""
     key = brain.system.key_file.with_name(ADMIN_KEY_FILE).read_text(encoding="utf-8").strip()
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(rest(brain.system)),
@@ -37,7 +37,7 @@ async def operator(brain: Brain) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def filled(brain: Brain, count: int) -> list[str]:
-    """Memories that are found."""
+    """Store memories that searches find."""
     ids = [
         await brain.remember(f"{WORDS[number % 8]} and {WORDS[number // 8 % 8]}, note {number}")
         for number in range(count)
@@ -53,7 +53,7 @@ async def begun(operator: httpx.AsyncClient, index: IndexKind, **how: Any) -> st
 
 
 async def ended(operator: httpx.AsyncClient, operation: str) -> dict[str, Any]:
-    """Its last state."""
+    """Wait for the end of the operation; return its last state."""
     while True:
         state: dict[str, Any] = (await operator.get(f"/v1/admin/operations/{operation}?wait=20")).json()
         if OperationStatus(state["status"]).ended:
@@ -68,7 +68,7 @@ async def reindexed(operator: httpx.AsyncClient, index: IndexKind, **how: Any) -
 
 
 async def hits(brain: Brain, kind: IndexKind, generation: Generation) -> Mapping[str, float]:
-    """What a search of this generation finds, with its scores."""
+    """The hits of a search of this generation, with their scores."""
     everything = AllOf((AtLeast("expires_at", 0),))
     if kind is IndexKind.TEXT:
         found = await brain.container.text.search(generation.name, "granite meadow", everything, EVERY)
@@ -80,8 +80,8 @@ async def hits(brain: Brain, kind: IndexKind, generation: Generation) -> Mapping
 
 @asynccontextmanager
 async def busy(brain: Brain) -> AsyncIterator[list[str]]:
-    """Writes, changes and recalls while the block runs; the ids of what was written. A recall that fails or is degraded
-    fails the test."""
+    """Write, change and recall during the block; yield the ids written. A recall that fails or is degraded fails the
+    test."""
     written: list[str] = []
     over = asyncio.Event()
 
@@ -129,7 +129,7 @@ async def test_both_indexes_are_made_anew_while_they_serve(brain: Brain, operato
         assert was is not None
         assert (kept.name, kept.status) == (was.name, "kept")
         assert serving.name == report["result"]["generation"]["name"]
-        # The old one still counts what it was told to remove, so that only the new one's scores are exact.
+        # The old index still counts removed entries in its scores, so only the new one's are exact.
         assert (await hits(brain, kind, serving)).keys() == (await hits(brain, kind, kept)).keys()
     everything = visible(Viewer(workspace_id="default", agent_id=""), Criteria(), 2**52)
     listed = {row.id for row in await brain.container.store.memories.listing(everything, EVERY)}
@@ -137,12 +137,13 @@ async def test_both_indexes_are_made_anew_while_they_serve(brain: Brain, operato
     alive = {memory for memory in written if memory in listed}
     assert {each["id"] for each in found} & set(written) <= alive
     waiting = {each.stream for each in await brain.container.store.outbox.take(EVERY)}
-    assert waiting <= {RECALLED.name}, "what was recalled is told of behind the answer"
+    assert waiting <= {RECALLED.name}, "recalls are recorded after the answer"
     assert len(await brain.entries("reindex.completed")) == 2
 
 
 async def with_epoch(brain: Brain, kind: IndexKind) -> Generation:
-    """The index that serves, once the entry that tells it from a lost one stands in it: engines count that one too."""
+    """The serving index, once it holds the entry that distinguishes it from a lost one; engines count
+    that entry too."""
 
     async def noted() -> bool:
         serving = await brain.container.store.generations.serving(kind)
@@ -252,7 +253,7 @@ async def test_vectors_that_are_known_are_made_again_only_when_asked(
 async def test_an_index_without_some_serves_only_where_so_many_may_fail(
     brain: Brain, operator: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    """An engine that loses one memory, and only in a new index: none of ours can be made to."""
+    """An engine that loses one memory, only in a new index; none of ours can be made to do that."""
     (lost, *others) = await filled(brain, 4)
     first = await brain.container.store.generations.serving(IndexKind.TEXT)
     assert first is not None

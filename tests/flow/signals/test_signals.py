@@ -22,7 +22,7 @@ VIEWER = Viewer(workspace_id="default", agent_id="ada")
 
 
 async def raised(redis: Redis, number: int, stream: str = SIGNAL_RAISED.name, **data: Any) -> None:
-    """One XADD, as a producer does it."""
+    """Raise a signal by one XADD, as a producer does."""
     given = {"workspace_id": "default", "source": "disk", "severity": "warning", "title": f"disk {number} is full"}
     event = encode(SIGNAL_RAISED.name, SignalRaised(**{**given, **data}), event_id=f"e-{number}", at=0, source="/probe")
     await redis.xadd(stream, {FIELD: event})
@@ -37,7 +37,7 @@ async def said(redis: Redis, agent: str, action: str, **data: Any) -> None:
 
 
 async def heard(brain: Brain, count: int, stream: str = STREAM) -> list[tuple[str, dict[str, Any]]]:
-    """The entries of the broadcast, once there are so many: id and data."""
+    """The entries of the broadcast stream, once there are `count`: id and data."""
 
     async def there() -> bool:
         return int(await brain.redis.xlen(stream)) >= count
@@ -70,9 +70,9 @@ async def test_what_is_raised_is_heard_once_in_order_and_where_it_belongs(brain:
         *(f"disk {number} is full" for number in (*range(20), 21)),
         "full",
     }
-    assert (entry, data["title"]) == ("1-0", "disk 22 is full"), "the stream says whose it is, not the event"
-    assert await brain.redis.xlen(f"{SIGNAL_RAISED.name}.amygdala.dead") == 2, "a bad one harms no other"
-    assert await brain.redis.xlen(STREAM) == 22, "the same event again is the same signal"
+    assert (entry, data["title"]) == ("1-0", "disk 22 is full"), "the stream determines the workspace, not the event"
+    assert await brain.redis.xlen(f"{SIGNAL_RAISED.name}.amygdala.dead") == 2, "a bad event does not affect the others"
+    assert await brain.redis.xlen(STREAM) == 22, "a repeated event is the same signal"
 
 
 async def test_a_nuclear_signal_halts_until_it_is_resumed(brain: Brain) -> None:
@@ -92,13 +92,13 @@ async def test_a_nuclear_signal_halts_until_it_is_resumed(brain: Brain) -> None:
 
     await said(brain.redis, "cy", "resolve", signal_id=data["signal_id"])
     *_, (_, data) = await heard(brain, 3)
-    assert (data["state"], data["halt"]) == ("resolved", True), "whoever resolves a signal ends no halt"
+    assert (data["state"], data["halt"]) == ("resolved", True), "resolving a signal does not end its halt"
 
 
 async def test_a_workspace_without_a_vault_shows_its_unheard_signals_until_they_are_acknowledged(
     brain: Brain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What `OpenBrainSignalUnheard` asks for, as a scrape finds it."""
+    """The metric of the `OpenBrainSignalUnheard` alert, as a scrape finds it."""
     monkeypatch.setattr(unacknowledged, "FRESH_S", 0.0)
     assert not brain.container.settings.vaults.folders
 

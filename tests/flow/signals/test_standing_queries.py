@@ -1,4 +1,4 @@
-"""Standing queries in the running pipeline: what is remembered comes to the inbox, also where no event brings it."""
+"""Standing queries in the running pipeline: new memories reach the inbox, even if no event announces them."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -30,7 +30,7 @@ async def inbox(brain: Brain) -> list[dict[str, Any]]:
 
 
 async def matched(brain: Brain, *memory_ids: str) -> list[dict[str, Any]]:
-    """The inbox, once these memories are in it."""
+    """The inbox, once it holds these memories."""
 
     async def there() -> bool:
         return {each["match"]["memory_id"] for each in await inbox(brain)} >= set(memory_ids)

@@ -1,4 +1,4 @@
-"""A webhook hears of a signal by amygdala's periodic jobs, on a truth of its own; off, nothing leaves the house."""
+"""A webhook is sent a signal by amygdala's periodic jobs, on a separate database; if switched off, nothing is sent."""
 
 from pathlib import Path
 

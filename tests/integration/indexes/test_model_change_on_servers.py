@@ -1,4 +1,4 @@
-"""The embedding model changes under services that run as processes, on real servers, while one of them is killed."""
+"""The embedding model changes while services run as processes on real servers, and one of them is killed."""
 
 import asyncio
 import uuid
@@ -30,7 +30,7 @@ CHANGE = "/v1/admin/models:change"
 async def own_ollama(
     tmp_path: Path, redis_server: Server, mariadb_url: str, elasticsearch_server: Server, private_server: Starter
 ) -> AsyncIterator[Servers]:
-    """Servers of which Ollama is the test's own, for its models change."""
+    """Servers with a private Ollama, because its models change."""
     name = f"t{uuid.uuid4().hex[:10]}"
     ollama = private_server("ollama").server
     values = environment(
@@ -43,7 +43,8 @@ async def own_ollama(
 
 
 async def _make(servers: Servers, name: str, window: int) -> None:
-    """The one real model under another name, with another window: another model, by its digest."""
+    """Create a model with another name and another window from the one real model; its digest makes it
+    another model."""
     made = {"model": name, "from": "all-minilm", "parameters": {"num_ctx": window}, "stream": False}
     async with httpx.AsyncClient(
         base_url=servers.environment["OPENBRAIN_EMBEDDING__URL"], timeout=PATIENCE_S
@@ -74,7 +75,7 @@ async def _settled(servers: Servers, model: str) -> None:
 
 @asynccontextmanager
 async def _recalls(http: httpx.AsyncClient) -> AsyncIterator[list[list[str]]]:
-    """What each of them lacked, while the block runs."""
+    """Recall while the block runs; yield what each answer lacked."""
     lacking: list[list[str]] = []
     over = asyncio.Event()
 
@@ -149,7 +150,7 @@ async def test_a_change_survives_the_death_of_the_embedder_and_then_other_weight
 
             assert report["status"] == "done", report["error"]
             assert report["result"]["failures"] == 0
-            assert {tuple(each) for each in lacking} == {()}, "no recall was without vectors"
+            assert {tuple(each) for each in lacking} == {()}, "no recall lacked vectors"
             serving = await servers.store.generations.serving(IndexKind.VECTOR)
             assert serving is not None
             assert (serving.model_name, serving.model) == ("mine", begun["to"]["model_identity"])
@@ -159,7 +160,7 @@ async def test_a_change_survives_the_death_of_the_embedder_and_then_other_weight
 
             await _make(servers, "mine", 64)
             answer = await http.post("/v1/brain/recall", json={"query": "nobody asked this before"})
-            assert answer.json()["degraded"] == ["vectors"], "questions are not embedded by other weights"
+            assert answer.json()["degraded"] == ["vectors"], "questions are not embedded with other weights"
             waits = await _remember(http, "a submarine under the harbour")
             again = (await op.post(CHANGE, json={"model": "mine"})).json()
             report = await _ended(op, again["operation"]["id"])

@@ -1,4 +1,5 @@
-"""What Redis loses and what a restored MariaDB no longer knows, with Elasticsearch for text and vectors."""
+"""Repair of what Redis loses and of what a restored MariaDB does not know any more, with Elasticsearch for text and
+vectors."""
 
 import asyncio
 import uuid
@@ -28,7 +29,7 @@ from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.timeout(600)
 VIEWER = Viewer(workspace_id="default", agent_id="")
-# What MariaDB computes by itself can't be inserted.
+# Columns that MariaDB computes can't be inserted.
 PUT_BACK = {
     table.name: ", ".join(f"`{column.name}`" for column in table.columns if column.computed is None)
     for table in (memories, memory_passages)
@@ -37,7 +38,7 @@ PUT_BACK = {
 
 @pytest.fixture(params=["redis", "valkey"])
 def streams(request: pytest.FixtureRequest, private_server: Starter) -> Server:
-    """Its own: it is flushed."""
+    """A private stream server, because it is flushed."""
     return private_server(request.param).server
 
 
@@ -122,7 +123,7 @@ async def test_a_flush_in_the_middle_of_traffic_loses_nothing(servers: Servers, 
 @pytest.mark.slow("five installed processes start, each with a clock of its own")
 @pytest.mark.servers("faketime")
 async def test_processes_on_wrong_clocks_lose_nothing_to_a_flush(servers: Servers, tmp_path: Path) -> None:
-    """Who stamps is half an hour ahead, who compares is half an hour behind."""
+    """The process that stamps is half an hour ahead, the one that compares half an hour behind."""
     need("faketime")
     wrong = {"api": 1800, "housekeeper": -1800, "embedder": 900, "indexer-text": -900, "indexer-vector": 3600}
     with services(servers.environment, tmp_path, installed=True) as started:
@@ -142,7 +143,7 @@ async def test_processes_on_wrong_clocks_lose_nothing_to_a_flush(servers: Server
 
 @pytest.fixture
 async def database(servers: Servers) -> AsyncIterator[Database]:
-    """The truth's, for what no room does."""
+    """The database, for changes that no service makes."""
     opened = open_database(servers.environment["OPENBRAIN_TRUTH__URL"])
     yield opened
     await opened.close()

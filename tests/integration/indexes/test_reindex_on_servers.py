@@ -1,6 +1,6 @@
-"""Both indexes made anew on real servers under writes and recalls, with kills in the middle; and the way back.
+"""Both indexes rebuilt on real servers under writes and recalls, with kills in the middle; and the way back.
 
-OPENBRAIN_TEST_REINDEX_MEMORIES makes it as large as one likes.
+OPENBRAIN_TEST_REINDEX_MEMORIES sets the size.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ SHIPS = "Ship {0} carries {1} crates of tea."
 
 @asynccontextmanager
 async def operators(servers: Servers, url: str) -> AsyncIterator[httpx.AsyncClient]:
-    """Asks as an operator."""
+    """A client with an operator's key."""
     await servers.store.workspaces.create_workspace(Workspace(id=OPERATORS, name=OPERATORS, created_at=1))
     key, secret = issue(workspace_id=OPERATORS, name="operator", permissions=frozenset(Permission), now=1)
     await servers.store.api_keys.create_key(key, hash_secret(secret))
@@ -47,7 +47,7 @@ async def indexed(servers: Servers, least: int) -> bool:
 
 
 class Load:
-    """Writes and recalls, one after the other, until it is told to stop; no recall may fail or be degraded."""
+    """Writes and recalls in turn until `over` is set; no recall may fail or be degraded."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self.http = http
@@ -145,7 +145,7 @@ async def _rows(servers: Servers) -> Any:
 
 
 async def operator_switch(servers: Servers, url: str, kind: IndexKind, name: str) -> int:
-    """Go back."""
+    """Switch back to this generation."""
     key, secret = issue(workspace_id=OPERATORS, name="second", permissions=frozenset(Permission), now=1)
     await servers.store.api_keys.create_key(key, hash_secret(secret))
     async with httpx.AsyncClient(
@@ -155,7 +155,7 @@ async def operator_switch(servers: Servers, url: str, kind: IndexKind, name: str
 
 
 async def ids_in(client: AsyncElasticsearch, index: str) -> set[str]:
-    """Every memory with an entry that is no tombstone."""
+    """The ids of all memories with an entry that is no tombstone."""
     await client.indices.refresh(index=index)
     found: set[str] = set()
     after: Any = None

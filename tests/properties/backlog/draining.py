@@ -1,6 +1,7 @@
-"""Property 10, its backlog: so many submissions wait, then two consumers drain them, with every process's memory flat.
+"""Property 10, the backlog: many submissions wait, then two consumers drain them while every process's memory stays
+flat.
 
-`make backlog` with a million entries is the long form; the test runs a short one.
+The long form is `make backlog` with a million entries; the test runs a short one.
 """
 
 import argparse
@@ -38,8 +39,9 @@ Tell = Callable[[Sample], object]
 
 
 def settings_of(values: Mapping[str, str]) -> dict[str, str]:
-    """What this run changes: streams are trimmed while it runs, and the indexes are compared with the truth again and
-    again, so that what that needs is there in both halves; the embedded model stands there and is not asked."""
+    """The settings that this run changes: streams are trimmed while it runs, and the indexes are compared with the
+    database again and again, so that the memory for that is used in both halves. The embedded model is in place and
+    not asked."""
     return {
         **values,
         "OPENBRAIN_STREAMS__BATCH": str(BATCH),
@@ -56,7 +58,7 @@ def settings_of(values: Mapping[str, str]) -> dict[str, str]:
 async def drained(
     servers: Servers, folder: Path, entries: int, name: str, every_s: float = 0.5, tell: Tell = repr
 ) -> Backlog:
-    """Put the backlog there, start the services, and watch until all of it is remembered, announced and read."""
+    """Publish the backlog, start the services, and watch until all of it is remembered, announced and read."""
     stream = servers.prefix + SUBMITTED.name
     found = Backlog(entries, name)
     with running_rooms(servers.environment, folder, installed=True) as started:
@@ -65,11 +67,11 @@ async def drained(
         processes = {f"{each.service}-{number}": each for number, each in enumerate(started.started)}
         await started.all_ready()
         readers = [each for each in started.started if each.service == "ingest"]
-        # They stand still while the backlog grows, so that both begin with it.
+        # The readers are suspended while the backlog grows, so that both begin with all of it.
         _signal(readers, signal.SIGSTOP)
         moment = await _produce(servers.redis, stream, entries)
         began = time.monotonic()
-        # Before anybody reads: what is read is trimmed soon.
+        # Sampled before anybody reads, because what is read is trimmed soon.
         found.samples.append(await _sample(servers, stream, moment, entries, processes, began))
         _signal(readers, signal.SIGCONT)
         quiet = 0
@@ -91,8 +93,8 @@ async def drained(
 
 
 async def _produce(redis: Redis, stream: str, entries: int) -> int:
-    """Entry n has the id `<moment>-<n>`: what was delivered is then known without asking the server's counters."""
-    # Made as if a while ago, so that what everybody has read is old enough to be trimmed.
+    """Entry n has the id `<moment>-<n>`, so the number delivered is known without the server's counters."""
+    # Dated in the past, so that what everybody has read is old enough to be trimmed.
     moment = int(time.time() * 1000) - (RETENTION_S + 1) * 1000
     for start in range(0, entries, _AT_ONCE):
         async with redis.pipeline(transaction=False) as pipeline:
@@ -149,7 +151,7 @@ def _still_run(processes: Mapping[str, Process]) -> None:
 
 
 async def _written(servers: Servers) -> bool:
-    """Whether nothing waits in the outbox and every service of memory.stored has acknowledged all."""
+    """True if the outbox is empty and every service of memory.stored has acknowledged everything."""
     if await servers.store.outbox.take(1):
         return False
     groups: Any = await servers.redis.xinfo_groups(servers.prefix + STORED.name)
@@ -157,7 +159,7 @@ async def _written(servers: Servers) -> bool:
 
 
 async def _until_trimmed(redis: Redis, stream: str) -> None:
-    """The rest lies in the last node of the stream, which goes as a whole."""
+    """Wait until only the last node of the stream remains, which is trimmed as a whole."""
     async with asyncio.timeout(120):
         while await redis.xlen(stream) > 100:
             await asyncio.sleep(0.1)
@@ -171,7 +173,7 @@ async def _handled(process: Process) -> float:
 
 
 async def _remembered(servers: Servers) -> int:
-    """Memories that the text index holds as they are, each of another content."""
+    """The number of memories whose current revision is in the text index; each must have a different content."""
     query = (
         "SELECT COUNT(*) AS found, COUNT(DISTINCT content_hash) AS different FROM memories "
         "WHERE text_revision = revision AND indexed_at IS NOT NULL"
@@ -182,7 +184,7 @@ async def _remembered(servers: Servers) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 0 when all of it was remembered once, shared, with flat memory and an exact lag."""
+    """Return exit code 0 if all of it was remembered once, shared, with flat memory and an exact lag."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=1_000_000)
     parser.add_argument("--server", choices=("valkey", "redis"), default="valkey")
@@ -209,11 +211,11 @@ async def _main(run: Mapping[str, Any], options: argparse.Namespace, folder: Pat
             redis=run[options.server].server,
             mariadb_url=run["mariadb"].url,
             elasticsearch=run["elasticsearch"].server,
-            ollama=run["elasticsearch"].server,  # never asked
+            ollama=run["elasticsearch"].server,  # never called
         )
     )
     servers = await prepared(values, "backlog", folder)
-    # Who watches must outlast a machine that is busy with something else.
+    # The observing client must survive stalls of a machine that is busy with something else.
     patient = replace(servers, redis=Redis.from_url(run[options.server].url, socket_timeout=300))
     try:
         return await drained(patient, folder, options.entries, options.server, options.every, _teller(options.samples))

@@ -1,4 +1,4 @@
-"""What a backlog's drain looked like: samples, and what they show."""
+"""Samples of a backlog's drain, and what they show."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ class Sample:
     seconds: float
     lag: int | None
     exact: int
-    """What was not delivered, counted by the producer's own numbers."""
+    """Entries not yet delivered, counted by the producer's own numbering."""
     pending: int
     length: int
     stored_lag: int
@@ -23,7 +23,7 @@ class Sample:
 
 @dataclass
 class Backlog:
-    """A run, sampled; what it shows is asked of its methods."""
+    """The samples of a run; its methods evaluate them."""
 
     entries: int
     server: str
@@ -31,7 +31,7 @@ class Backlog:
     handled: dict[str, float] = field(default_factory=dict)
     stored: int = 0
     left: int = 0
-    """Entries of the stream at the end."""
+    """Entries in the stream at the end."""
     dead: int = 0
 
     @property
@@ -39,7 +39,7 @@ class Backlog:
         return self.samples[-1].seconds
 
     def growth(self) -> dict[str, float]:
-        """Of each process: its largest memory in the second half of the drain, over the largest of what was before."""
+        """For each process, the largest memory in the second half of the drain divided by the largest before."""
         half = [each for each in self.samples if each.exact > self.entries / 2]
         rest = [each for each in self.samples if each.exact <= self.entries / 2]
         if not half or not rest:
@@ -50,7 +50,7 @@ class Backlog:
         }
 
     def report(self) -> dict[str, Any]:
-        """In numbers."""
+        """The results as numbers."""
         resident = {
             name: {
                 "median_mb": round(median(each.resident_kb[name] for each in self.samples) / 1024, 1),

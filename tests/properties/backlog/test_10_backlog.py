@@ -1,4 +1,4 @@
-"""Property 10: a backlog drains in bounded memory, really shared, trimmed behind its readers, with an exact lag.
+"""Property 10: a backlog drains in bounded memory, shared by its readers, trimmed behind them, with an exact lag.
 
 `OPENBRAIN_BACKLOG=1000000` makes it long; `python -m tests.properties.backlog.draining` prints what it measures.
 """
@@ -17,7 +17,7 @@ from tests.support.forms import long_form
 
 ENTRIES = int(os.environ.get("OPENBRAIN_BACKLOG", "100000" if long_form() else "1500"))
 FLAT_FROM = 50_000
-"""Fewer entries are gone before a process has reached its usual size."""
+"""A smaller backlog is drained before a process has reached its usual size."""
 
 
 @pytest.mark.slow("consumers that are processes of their own drain a whole backlog")
@@ -32,7 +32,7 @@ async def test_a_backlog_drains_shared_with_bounded_memory_and_an_exact_lag(
         redis=private_server(name).server,
         mariadb_url=mariadb_url,
         elasticsearch=elasticsearch_server,
-        ollama=elasticsearch_server,  # the run takes the embedded model
+        ollama=elasticsearch_server,  # the run uses the embedded model
     )
     servers = await prepared(settings_of(values), prefix, tmp_path)
     try:
@@ -42,9 +42,9 @@ async def test_a_backlog_drains_shared_with_bounded_memory_and_an_exact_lag(
         await servers.redis.aclose()
 
     report = found.report()
-    assert (found.stored, found.dead) == (ENTRIES, 0), "each remembered once, and indexed as it is"
+    assert (found.stored, found.dead) == (ENTRIES, 0), "each remembered once, and its current revision indexed"
     assert report["wrong_lags"] == 0, [(each.lag, each.exact) for each in found.samples]
-    assert report["most_pending"] <= 2 * BATCH, "nobody holds more than a batch"
+    assert report["most_pending"] <= 2 * BATCH, "no reader holds more than a batch"
     shares = [count for service, count in found.handled.items() if service.startswith("ingest")]
     assert min(shares) > ENTRIES * 0.2, shares
     assert report["stream_at_most"] == ENTRIES

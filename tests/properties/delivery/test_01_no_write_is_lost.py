@@ -28,8 +28,8 @@ async def test_every_committed_row_reaches_both_indexes(
         with process(made.settings, "ingest", Blow("store.writes", "remember", after=True)) as ingest:
             await dies(ingest)
         waiting = await made.container.store.outbox.take(1000)
-        assert waiting, "committed with what announces it"
-        assert not await made.redis.exists(made.name(STORED.name)), "and nobody has published it"
+        assert waiting, "committed together with its announcement"
+        assert not await made.redis.exists(made.name(STORED.name)), "and not published yet"
         for blow in POINTS.values():
             with process(made.settings, "housekeeper", blow) as relay:
                 await dies(relay)
@@ -37,6 +37,6 @@ async def test_every_committed_row_reaches_both_indexes(
             await made.indexed(COUNT)
 
         assert await made.acknowledged() == {f"s-{number}" for number in range(COUNT)}
-        assert await made.redis.xlen(made.name(STORED.name)) > COUNT, "published twice where a relay died between"
+        assert await made.redis.xlen(made.name(STORED.name)) > COUNT, "published twice if a relay died in between"
         assert await differences(made.container) == []
         await made.once_each()

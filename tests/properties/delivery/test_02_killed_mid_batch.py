@@ -1,7 +1,7 @@
-"""Property 2: each consumer is killed in the middle of a batch, before its effect, after it, and before the XACK.
+"""Property 2: each consumer is killed in the middle of a batch: before its effect, after it, and before the XACK.
 
-What it held comes again when its lease ends, without counting as a failed attempt (the pause after one is ten minutes
-here), and what was done twice is a write that changes nothing.
+Its entries come again when its lease ends, without counting as a failed attempt (the pause after one is ten minutes
+here), and an effect that is repeated changes nothing.
 """
 
 from contextlib import ExitStack
@@ -22,7 +22,7 @@ EFFECTS = {
 }
 POINTS = ("before its effect", "after its effect", "before the XACK")
 STAGES = (("ingest",), ("embedder", "indexer-text"), ("indexer-vector",))
-"""Who is killed when: each gets its events from those before."""
+"""Which services are killed in one stage; each stage gets its events from the stages before."""
 COUNT = 12
 
 

@@ -1,4 +1,4 @@
-"""Property 3: the stream server is killed, demoted and emptied: everything resumes unattended, without a hot loop."""
+"""Property 3: the stream server is killed, demoted and emptied: everything resumes unattended, without a busy loop."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ from tests.servers.plugin import Starter
 from tests.support.waiting import PATIENCE_S, until
 
 RESUMED_S = 15 * PATIENCE_S / 120
-"""What streams.md promises, with the pauses that operators get; more where the machine is known to be slow."""
+"""The limit stated in streams.md, for the default pauses; higher if the machine is known to be slow."""
 READERS = sum(len(spec.groups) for spec in READ)
 
 
@@ -29,7 +29,7 @@ async def test_killed_and_started_again(private_server: Starter, tmp_path: Path,
         usual = await _takes(brain, "Still before it.")
         process.kill()
         during = [await brain.remember(f"Written without a stream server, {number}.") for number in range(10)]
-        await asyncio.sleep(4)  # so that pauses have grown
+        await asyncio.sleep(4)  # so that the pauses have grown
         process.start()
         await _resumes(brain, usual)
         for memory_id in during:
@@ -49,7 +49,7 @@ async def test_demoted_and_promoted_again(private_server: Starter, tmp_path: Pat
         await asyncio.sleep(1)
         before = await _reads(brain)
         await asyncio.sleep(4)
-        assert await _reads(brain) - before <= READERS * 8, "each reader asks after growing pauses"
+        assert await _reads(brain) - before <= READERS * 8, "each reader retries after growing pauses"
         assert (await brain.http.get("/ready")).status_code == 503
         await ask(brain.redis, "REPLICAOF", "NO", "ONE")
         await _resumes(brain, usual)
@@ -63,7 +63,7 @@ async def test_demoted_and_promoted_again(private_server: Starter, tmp_path: Pat
 async def test_groups_of_an_emptied_server_begin_at_its_beginning(
     private_server: Starter, tmp_path: Path, server: str
 ) -> None:
-    """What is published before anybody has noticed that the groups are gone is delivered."""
+    """Entries published before anybody has noticed that the groups are gone are delivered."""
     async with living(at(tmp_path, private_server(server).url)) as brain:
         await brain.indexed(await brain.remember("Before the flush."))
         usual = await _takes(brain, "Still before it.")
@@ -82,7 +82,7 @@ async def test_groups_of_an_emptied_server_begin_at_its_beginning(
 async def test_what_an_emptied_server_lost_is_announced_again_from_the_truth(
     private_server: Starter, tmp_path: Path, server: str
 ) -> None:
-    """Published, not yet read, and gone with the server's data: changes, ends and new memories."""
+    """Published, not yet read, and lost with the server's data: changes, ends and new memories."""
     often = Housekeeping(verify_every_s=2, tuning=HousekeepingTuning(reconcile_every_s=0.5, grace_s=1))
     async with living(at(tmp_path, private_server(server).url, housekeeping=often)) as brain:
         old = [await brain.remember(f"Stood before the flood, {number}.") for number in range(9)]
@@ -124,7 +124,7 @@ async def _takes(brain: Brain, content: str) -> float:
 
 
 async def _resumes(brain: Brain, usual: float) -> None:
-    """A new memory is indexed in time. What it takes where nothing is wrong says how slow the machine is."""
+    """Check that a new memory is indexed in time. `usual`, the time without faults, allows for a slow machine."""
     assert await _takes(brain, "Says that all goes on.") < RESUMED_S + 5 * usual
 
 

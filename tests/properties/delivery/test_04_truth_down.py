@@ -1,4 +1,5 @@
-"""Property 4: with the database down writes are refused and nothing is acknowledged; after it the backlog drains."""
+"""Property 4: while the database is down, writes are refused and nothing is acknowledged; afterwards the backlog
+drains."""
 
 import asyncio
 from pathlib import Path
@@ -38,7 +39,7 @@ async def test_the_backlog_waits_unharmed_and_drains(private_server: Starter, tm
         for _ in range(5):
             await asyncio.sleep(0.3)
             (group,) = await _groups(brain)
-            assert 0 < group["pending"] <= BATCH, "one batch is in hand, the rest stays in the stream"
+            assert 0 < group["pending"] <= BATCH, "one batch is pending, the rest stays in the stream"
             assert group["pending"] + group["lag"] == COUNT, "nothing is acknowledged without effect"
         assert (await brain.http.get("/ready")).status_code == 503
         assert (await brain.http.get("/live")).status_code == 200

@@ -1,6 +1,7 @@
-"""Property 5: a model that is slow, down or hanging: no work is done twice, little is asked, little is held.
+"""Property 5: with a model that is slow, down or hanging, no work is done twice, few requests are sent, and few
+entries are held.
 
-The model is one that does as it is told: a real one can't be made to fail on demand.
+The model is a fake, because a real one can't be made to fail on demand.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ BATCH, ASIDE = 16, 32
 
 @dataclass
 class Model:
-    """Embeds as `mode` says; notes what it was asked."""
+    """Embeds as `mode` says; records what it was asked."""
 
     mode: str = "good"
     asked: Counter[str] = field(default_factory=Counter)
@@ -74,7 +75,7 @@ async def two_embedders(folder: Path, streams: Streams, url: str, timeout_s: flo
 
 @pytest.mark.parametrize("server", SERVERS)
 async def test_work_longer_than_the_lease_is_done_once(private_server: Starter, tmp_path: Path, server: str) -> None:
-    """A lease of 1.5 s is renewed while the model takes 3 s a call, and the other embedder claims nothing."""
+    """A lease of 1.5 s is renewed while the model takes 3 s per call, and the other embedder claims nothing."""
     streams = quick(private_server(server).url, lease_s=1.5, batch=BATCH)
     with model() as (told, url):
         async with two_embedders(tmp_path, streams, url, timeout_s=60) as brain:
@@ -109,9 +110,10 @@ async def test_while_it_is_away_little_is_asked_and_little_is_held(
                 group = await _embedder_group(brain)
                 most = max(most, group["pending"])
                 await asyncio.sleep(0.1)
-            assert 0 < most <= 2 * (BATCH + ASIDE), "what waits is in the stream, not in hand"
-            # Two breakers. Their pauses grow to a second and are spread over its second half, by chance: four tries at
-            # first, then one every half a second at most. A try asks twice, and then whether the model lives at all.
+            assert 0 < most <= 2 * (BATCH + ASIDE), "waiting entries are in the stream, not pending"
+            # Two breakers. Their pauses grow to a second and vary at random over its second half: four tries at first,
+            # then at most one every half second. A try sends two requests, and then asks whether the model is alive at
+            # all.
             assert len(told.calls) <= 2 * 3 * (4 + lasted / 0.5), told.calls
 
             told.mode = "good"
@@ -127,7 +129,7 @@ async def _embedder_group(brain: Brain) -> dict[str, Any]:
 
 
 async def _text_found(brain: Brain, count: int) -> None:
-    """Keywords find what has no vector yet."""
+    """Wait until the text index can find memories that have no vectors yet."""
 
     async def done() -> bool:
         groups: Any = await brain.redis.xinfo_groups(STORED.name)

@@ -1,6 +1,6 @@
 """Property 6: every event is delivered two to five times, and the final state is the same.
 
-Signals have no pipeline yet: one signal a dedup key is for the service that will raise them.
+Signals are not in this pipeline: the service that raises them has to ensure one signal per dedup key.
 """
 
 import random

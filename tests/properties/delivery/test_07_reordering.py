@@ -1,4 +1,4 @@
-"""Property 7: whatever the order in which events come, the final state is that of the highest revision."""
+"""Property 7: in whatever order events arrive, the final state is that of the highest revision."""
 
 import asyncio
 import random
@@ -35,7 +35,7 @@ from tests.support.waiting import PATIENCE_S, until
 async def test_events_in_any_order_end_in_the_newest_state(
     private_server: Starter, tmp_path: Path, server: str
 ) -> None:
-    """The end of a memory before its change before its making, old copies of everything after."""
+    """The end of a memory arrives before its change and its creation, and old copies arrive after everything."""
     chance = random.Random(7)
     async with living(at(tmp_path, private_server(server).url)) as brain:
         readers = services(brain, "indexer-text", "indexer-vector", "embedder")
@@ -78,14 +78,15 @@ async def _relayed(brain: Brain) -> None:
 
 
 GC_DELETES_MS = 100
-"""Elasticsearch remembers a delete for 60 s; here for so long, so that the test need not wait a minute."""
+"""Elasticsearch remembers a delete for 60 s by default; less here, so that the test need not wait a minute."""
 
 
 @pytest.mark.parametrize("server", SERVERS)
 async def test_an_old_write_that_comes_after_a_delete_was_forgotten_changes_nothing(
     request: pytest.FixtureRequest, mariadb_url: str, elasticsearch_server: Server, tmp_path: Path, server: str
 ) -> None:
-    """An indexer read the row, stood still, and writes when the memory is long gone and Elasticsearch has forgotten."""
+    """An indexer reads the row, stalls, and writes when the memory is long gone and Elasticsearch has forgotten the
+    delete."""
     url = request.getfixturevalue(f"{server}_server").url
     async with fleet(url, mariadb_url, elasticsearch_server, tmp_path) as made:
         store, name = made.container.store, (await made.container.text_generation()).name
@@ -118,7 +119,7 @@ async def test_an_old_write_that_comes_after_a_delete_was_forgotten_changes_noth
 
 
 class Slow:
-    """A text index of which the first write waits."""
+    """A text index whose first write waits."""
 
     def __init__(self, index: TextIndex) -> None:
         self._index = index

@@ -1,4 +1,4 @@
-"""Property 8: one process whose clock is an hour off. Leases, retries, duplicates, order, expiry stay as they are."""
+"""Property 8: one process's clock is an hour off. Leases, retries, duplicates, order and expiry are not affected."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -21,7 +21,7 @@ COUNT = 24
 
 
 class Wrong:
-    """A clock that is off by so many microseconds."""
+    """A clock that is off by `skew` microseconds."""
 
     def __init__(self, right: Any, skew: int) -> None:
         self._right, self._skew = right, skew
@@ -32,7 +32,7 @@ class Wrong:
 
 @asynccontextmanager
 async def skewed(right: Container, skew: int) -> AsyncIterator[Container]:
-    """The parts of a process of that clock: it shares the embedded indexes, and nothing that tells the time."""
+    """The parts of a process with that clock: it shares the embedded indexes, and nothing that gives the time."""
     container = Container(right.settings, shared=True)
     clock = Wrong(right.clock, skew)
     shared = {name: getattr(right, name) for name in ("text", "vectors", "embedder", "wake")}
@@ -62,13 +62,13 @@ async def test_an_hour_off_changes_nothing(private_server: Starter, tmp_path: Pa
             stack.push_async_callback(service.stop)
             await service.start()
 
-        for number in range(COUNT):  # the right clock's services and the wrong one's share these, each submitted twice
+        for number in range(COUNT):  # services with the right and the wrong clock share these, each submitted twice
             for _ in range(2):
                 await brain.submit(f"s-{number}", content=f"Clock number {number} ticks.")
         await all_indexed(brain, COUNT)
         assert await differences(brain.container) == []
 
-        # Now the wrong clock's services are alone, and one of them leads.
+        # Now the services with the wrong clock are alone, and one of them leads.
         for service in (
             *services(brain, "ingest", "embedder", "indexer-text", "indexer-vector"),
             brain.system.services[0],

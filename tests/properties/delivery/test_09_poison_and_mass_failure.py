@@ -1,4 +1,5 @@
-"""Property 9: one poison delays no neighbour and ends as a dead letter to be replayed; where most fail it stops."""
+"""Property 9: a poison entry delays no neighbour and becomes a dead letter that can be replayed; if most entries
+fail, the reader stops."""
 
 import time
 from collections.abc import Iterator
@@ -23,7 +24,8 @@ from tests.support.embedder.fake_ollama import NAME, Answer, fake_ollama, ones
 from tests.support.waiting import until
 
 BACKOFF = (0.5, 1.0, 2.0, FOREVER_S)
-"""The last pause is ended by hand: how fast the machine is must not decide whether the neighbours are done before."""
+"""The test ends the last pause by hand, so that a slow machine does not decide whether the neighbours are done
+before."""
 POISON = "arsenic"
 DEAD = dead_letters(STORED.name, "embedder")
 COUNT = 30
@@ -31,7 +33,7 @@ COUNT = 30
 
 @dataclass
 class Model:
-    """Ends on what holds this word, as a runner does that crashes; answers the rest."""
+    """Crashes on texts with this word, as a model runner can; answers the rest."""
 
     refuses: str = POISON
     tried: list[float] = field(default_factory=list)
@@ -55,7 +57,7 @@ def model(refuses: str) -> Iterator[tuple[Model, str]]:
 async def test_one_poison_delays_nobody_and_can_be_replayed(
     private_server: Starter, tmp_path: Path, server: str
 ) -> None:
-    assert Streams().backoff_s == (10, 60, 300), "what operators get"
+    assert Streams().backoff_s == (10, 60, 300), "the default"
     streams = quick(private_server(server).url, backoff_s=BACKOFF)
     with model(POISON) as (told, url):
         async with living(at(tmp_path, "", streams=streams, embedding=Embedding(url=url, model=NAME))) as brain:
@@ -72,9 +74,9 @@ async def test_one_poison_delays_nobody_and_can_be_replayed(
             assert 0 < letter.first_at <= letter.last_at
             assert letter.last_at - letter.first_at >= sum(BACKOFF[:-1]) * 1000 * 0.99
             assert letter.error
-            assert POISON not in letter.message, "no content in a message"
+            assert POISON not in letter.message, "the message contains no content"
             assert '"change":"created"' in letter.fields["__data__"]
-            tried = told.tried[-2 * (1 + len(BACKOFF)) :: 2]  # each attempt asks for it twice
+            tried = told.tried[-2 * (1 + len(BACKOFF)) :: 2]  # each attempt sends two requests
             pauses = [later - sooner for sooner, later in pairwise(tried)]
             assert all(pause >= least * 0.99 for pause, least in zip(pauses[:-1], BACKOFF[:-1], strict=True)), pauses
 
@@ -103,12 +105,12 @@ async def test_where_all_fail_it_stops_and_nothing_is_thrown_away(
                 return ready.status_code == 503 and "MostFail" in ready.text
 
             await until(stopped, pause=0.1)
-            assert await brain.redis.xlen(DEAD) < COUNT // 3, "it does not empty the stream into the bin"
+            assert await brain.redis.xlen(DEAD) < COUNT // 3, "the stream does not end up in the dead letters"
             assert await brain.redis.xlen(dead_letters(SUBMITTED.name, "ingest")) == 0
 
             told.refuses = "nothing any more"
 
-            async def all_the_others() -> bool:  # the last probe may have been the last attempt of one
+            async def all_the_others() -> bool:  # the last probe may have been the last attempt of one entry
                 return await count_indexed(brain) == 4 * COUNT - await brain.redis.xlen(DEAD)
 
             await until(all_the_others, pause=0.1)
@@ -119,8 +121,8 @@ def _box() -> Box:
 
 
 async def _ends_the_last_pause(brain: Brain) -> bool:
-    """Makes due what was parked for so long; whether there was any. An entry is due when it has been idle for the
-    longest pause, so that one which waits for the last attempt began at 0, and every other near the end."""
+    """Make entries due that are in the last pause; return whether there were any. An entry is due when it has been
+    idle for the longest pause, so one that waits for the last attempt began at 0, and every other near the end."""
     parked: Any = await brain.redis.xpending_range(STORED.name, "embedder", "-", "+", 10, PARKED)
     waits = [each["message_id"] for each in parked if each["time_since_delivered"] < FOREVER_S * 500]
     for entry in waits:

@@ -1,4 +1,5 @@
-"""Property 10: the stream server runs out of memory or of disk: producers keep to the outbox, and it mends itself."""
+"""Property 10: the stream server runs out of memory or disk: producers use the outbox, and the system recovers by
+itself."""
 
 import asyncio
 import os
@@ -23,16 +24,16 @@ async def test_a_full_memory_refuses_and_loses_nothing(private_server: Starter, 
         await brain.indexed(await brain.remember("While there was room."))
         written = 1
         while True:
-            await brain.redis.config_set("maxmemory", 1)  # it evicts nothing: every XADD is refused
+            await brain.redis.config_set("maxmemory", 1)  # it evicts nothing, and every XADD is refused
             kept = await _written_until_refused(brain, written)
             written += kept
             if kept:
                 break
             await brain.redis.config_set("maxmemory", 0)  # the look that is taken once a second came just now: again
             await until(lambda: _open(brain), pause=0.1)
-        assert await brain.container.store.outbox.take(1), "the outbox takes what the stream server does not"
+        assert await brain.container.store.outbox.take(1), "the outbox holds what the stream server refuses"
         ready = await brain.http.get("/ready")
-        assert "the stream server uses" in ready.json()["writes"], "said, and reading goes on"
+        assert "the stream server uses" in ready.json()["writes"], "reported, and reading goes on"
         assert await brain.recalled("room", text_weight=1.0)
 
         await brain.redis.config_set("maxmemory", 0)
@@ -43,7 +44,7 @@ async def test_a_full_memory_refuses_and_loses_nothing(private_server: Starter, 
 
 
 async def _open(brain: Brain) -> bool:
-    """Whether writes are taken, without one."""
+    """True if writes are accepted; does not write."""
     return (await brain.http.get("/ready")).json()["writes"] is None
 
 
@@ -96,7 +97,7 @@ async def test_a_full_disk_refuses_and_loses_nothing(small_disk: Path, tmp_path:
 
 
 async def _names_the_streams(brain: Brain) -> bool:
-    """Also while it answers what changes nothing."""
+    """True if health reports the streams as down, also while the server still answers reads."""
     health = (await brain.http.get("/v1/health")).json()
     return (health["status"], health["parts"]["streams"]) == ("degraded", "down")
 
@@ -111,7 +112,7 @@ def _fill(file: Path) -> None:
 
 
 async def _written_until_refused(brain: Brain, first: int) -> int:
-    """Writes go on until the pressure is noticed; then 503 says when to come again."""
+    """Write until the pressure is noticed and a write gets 503 with a retry time; return how many were kept."""
     kept = 0
     async with asyncio.timeout(PATIENCE_S):
         while True:

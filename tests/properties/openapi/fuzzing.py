@@ -1,15 +1,15 @@
-"""What the test of the document and the hooks of its program share: imported without the program."""
+"""Shared by the test of the OpenAPI document and its Schemathesis hooks; importable without Schemathesis."""
 
 import json
 from typing import Any
 
 BORDERS = "OPENBRAIN_FUZZ_BORDERS"
-"""How many border cases of each kind, valid and not, a route gets; unset: all."""
+"""The number of border cases of each kind, valid and invalid, per route; unset: all."""
 SEED = "OPENBRAIN_FUZZ_SEED"
 TOLD = "OPENBRAIN_FUZZ_TOLD"
-"""Where the counts of the calls of each route are written."""
+"""The file that the call counts of each route are written to."""
 
 
 def as_json(value: Any) -> bytes:
-    """Of whatever is drawn, as clients write it that know no limits: long numbers, NaN, halves of surrogate pairs."""
+    """Any drawn value as JSON, as careless clients write it: long numbers, NaN, halves of surrogate pairs."""
     return json.dumps(value, default=str).encode()

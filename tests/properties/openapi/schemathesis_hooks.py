@@ -19,14 +19,14 @@ from openbrain.domain.limits import WAIT_SECONDS
 from tests.properties.openapi.fuzzing import BORDERS, SEED, TOLD, as_json
 
 _DRAWN_FROM = 2
-"""So many times as many border cases are looked at as are kept: to make them all takes longer than to send a few."""
+"""How many border cases are generated for each one kept: generating them all takes longer than sending a few."""
 _WAITED = re.compile(r"(wait\s*=\s*\"?)\d+", re.IGNORECASE)
 _calls: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
 
 @schemathesis.serializer("application/x-ndjson")
 def records(_context: Any, value: Any) -> bytes:
-    """One JSON value a line; text as it is."""
+    """One JSON value per line; text unchanged."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, str):
@@ -50,7 +50,7 @@ def before_call(_context: Any, case: Any, _kwargs: Any) -> None:
 
 
 def _counts(given: Any, most: int) -> bool:
-    """Whether the product would read it as so many seconds."""
+    """True if the product would read the value as a number of seconds up to `most`."""
     try:
         return 0 < float(str(given[-1] if isinstance(given, list) and given else given)) <= most
     except ValueError:
@@ -74,7 +74,7 @@ def _some(many: Iterator[Any], count: int, chance: random.Random) -> list[Any]:
 
 
 def _leave_out_borders(count: int, seed: str) -> None:
-    """There is no setting for it: the phase makes and sends every case, thousands of them."""
+    """Schemathesis has no setting for it: the phase generates and sends every case, thousands of them."""
     whole = OpenApiSchema.iter_coverage_cases
 
     def some(schema: Any, operation: Any, *, generation_modes: list[GenerationMode], **more: Any) -> Iterator[Any]:

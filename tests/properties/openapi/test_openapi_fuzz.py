@@ -28,7 +28,7 @@ from tests.support.waiting import PATIENCE_S
 LONG = long_form() or "OPENBRAIN_FUZZ_EXAMPLES" in os.environ
 EXAMPLES = os.environ.get("OPENBRAIN_FUZZ_EXAMPLES", "200" if LONG else "2")
 FEW = 1
-"""Borders of each kind for each route, in the short form: drawn by the seed."""
+"""Border cases of each kind per route in the short form, drawn by the seed."""
 
 pytestmark = pytest.mark.timeout(6 * 3600 if LONG else 1800)
 PROGRAM = Path(sys.executable).with_name("schemathesis")
@@ -55,11 +55,11 @@ class Run:
     key: str = KEY_FILE
     only: tuple[str, ...] = ()
     keys: Mapping[str, str] = field(default_factory=dict)
-    """Other keys for the paths that a pattern finds."""
+    """Other keys for paths that match a pattern."""
     borders: int | None = None
 
 
-# The operators' own run comes last: it may stop groups, change the model and delete workspaces.
+# The operators' run comes last, because it may stop groups, change the model and delete workspaces.
 RUNS = {
     "all": Run("examples,coverage,fuzzing,stateful"),
     "operators": Run("examples,coverage,fuzzing", key=ADMIN_KEY_FILE, only=("--include-path-regex", OPERATORS)),
@@ -76,7 +76,7 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
 
 
 def fuzz(terminal: Terminal, run: Run) -> Mapping[str, Mapping[str, int]]:
-    """The calls of each route, by their kind, after nothing was found."""
+    """Run Schemathesis, which must find nothing; return the calls of each route, by kind."""
 
     def bearer(file: str) -> str:
         return f"Bearer {(terminal.data / file).read_text().strip()}"
@@ -130,7 +130,7 @@ def _other_key(paths: str, key: str) -> str:
 def test_every_answer_is_as_the_document_says(terminal: Terminal, name: str) -> None:
     run = {**RUNS, **SHORT}[name]
     if run.only:
-        wait_until(lambda: terminal.run("doctor", "--json").code == 0)  # what was written before is indexed first
+        wait_until(lambda: terminal.run("doctor", "--json").code == 0)  # index earlier writes first
     calls = fuzz(terminal, run)
 
     for route, kinds in calls.items():
@@ -141,7 +141,7 @@ def test_every_answer_is_as_the_document_says(terminal: Terminal, name: str) -> 
     if not run.only:
         paths = httpx.get(f"{_url(terminal)}/openapi.json").json()["paths"]
         routes = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
-        assert calls.keys() == routes - {"GET /openapi.json"}  # which it read already
+        assert calls.keys() == routes - {"GET /openapi.json"}  # which the program has read anyway
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ ENDED = ("done", "failed", "cancelled")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operation, and who dies in the middle of it."""
+    """One operation, and which services are killed in the middle of it."""
 
     name: str
     path: str
@@ -65,7 +65,7 @@ class Run:
     rate: int
 
     async def made(self, step: Step, quiet: Span, pause_s: float) -> Phase:
-        """Begin the operation, kill in the middle, wait for its end, and be quiet again."""
+        """Start the operation, kill in the middle, wait for its end, then have a quiet phase again."""
         begin = time.monotonic()
         body = {**step.body, **({"rate": self.rate} if self.rate and step.name != "verify" else {})}
         answer = (await self.operator.post(step.path, json=body)).raise_for_status().json()
@@ -81,7 +81,7 @@ class Run:
         return Phase(step.name, span, (quiet, await self.load.quiet(pause_s)), step.dies, state)
 
     async def caught_up(self) -> None:
-        """Wait until nothing is on its way any more, into what is kept beside what serves either."""
+        """Wait until nothing is on its way any more, neither to the serving generation nor to one that is kept."""
         limit = time.monotonic() + CAUGHT_UP_S
         while time.monotonic() < limit:
             begun = (await self.operator.post("/v1/admin/verify", json={"full": True})).raise_for_status().json()
@@ -92,7 +92,7 @@ class Run:
                 return
 
     async def _state(self, operation: str, wait: int = 0) -> dict[str, Any]:
-        """As an operator's tool asks: again where the server says that it is busy."""
+        """Ask as an operator's tool does: again if the server says that it is busy."""
         while True:
             answer = await self.operator.get(f"/v1/admin/operations/{operation}?wait={wait}")
             if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
@@ -121,7 +121,7 @@ class Run:
 
 
 async def rebuilt(place: Place, options: argparse.Namespace) -> dict[str, Any]:
-    """Fill, then one step after the other under load."""
+    """Fill, then run one step after the other under load."""
     async with _client(place.url, place.servers.key) as http, _client(place.url, place.operator_key) as operator:
         filled = await _fill(http, place, options.memories)
         load = Load(place.servers, http, filled, options.seed, place.hows)
@@ -140,7 +140,7 @@ async def rebuilt(place: Place, options: argparse.Namespace) -> dict[str, Any]:
 
 
 async def _warm(load: Load, pause_s: float) -> None:
-    """Until an index that was just filled answers every recall for a while; what came before is not counted."""
+    """Wait until a newly filled index answers every recall for a while; earlier samples do not count."""
     for _ in range(WARM_LOOKS):
         if not load.samples.figures(await load.quiet(pause_s)).failed_recalls:
             return
@@ -189,7 +189,7 @@ def _client(url: str, key: str) -> httpx.AsyncClient:
 
 async def _fill(http: httpx.AsyncClient, place: Place, count: int) -> list[str]:
     begun = time.monotonic()
-    # A folder that was kept is filled already, or in part.
+    # A kept folder is filled already, at least in part.
     ids = [str(each["id"]) for each in await rows(place.servers.store._database, "SELECT id FROM memories")]
     all_texts = texts(count)
     for start in range(len(ids) // AT_ONCE * AT_ONCE, count, AT_ONCE):
@@ -212,7 +212,7 @@ def _say(what: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 0 when every promise held."""
+    """Return exit code 0 if every promise held."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--on", choices=("servers", "embedded"), default="servers")

@@ -1,5 +1,5 @@
-"""What stands in the indexes after all, held against the truth by plain SQL and plain HTTP: trusts none of our own
-comparisons, sums or adapters."""
+"""Compare the final contents of the indexes with the database by plain SQL and plain HTTP, without using any of our
+own comparisons, sums or adapters."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,25 +21,25 @@ from tests.support.store.fixtures import rows
 PAGE = 5_000
 MOST = 2_000_000
 SAMPLED = 300
-"""Vectors that are held against the model's own."""
+"""How many vectors are compared with the model's."""
 SHOWN = 5
 
 _LIVING = "deleted_at IS NULL AND archived_at IS NULL AND reason IS NULL"
 
 
 class Standing(Protocol):
-    """What is read of the indexes."""
+    """What is read from the indexes."""
 
     async def revisions(self, generation: Mapping[str, Any]) -> dict[str, int]:
-        """By entry, without tombstones."""
+        """Revisions by entry, without tombstones."""
 
     async def vectors(self, generation: Mapping[str, Any], ids: Sequence[str]) -> dict[str, Sequence[float]]:
-        """Of these entries."""
+        """The vectors of these entries."""
 
 
 async def checked(servers: Servers, standing: Standing, expected: Mapping[str, str | None]) -> dict[str, Any]:
-    """Every generation that serves or is kept holds every living row in its present revision, and no other. `expected`:
-    what was acknowledged last of each memory that was written, None where it was forgotten."""
+    """Check that every generation that serves or is kept holds the current revision of every live row, and no other.
+    `expected`: the last acknowledged content of each memory that was written, None if it was forgotten."""
     found = await rows(
         servers.store._database,
         f"SELECT id, revision, content, ({_LIVING}) AS living, wants_vector, passages_high FROM memories",
@@ -95,7 +95,7 @@ def _is_of(found: Sequence[float], name: str, row: Memory) -> bool:
 
 
 def broken(report: Mapping[str, Any]) -> list[str]:
-    """What differs."""
+    """The differences found."""
     parts = {"": report, **{name: part for name, part in report.items() if isinstance(part, dict) and "due" in part}}
     return [
         f"{name or 'truth'}: {what} {told['count']}, the first {told['first']}"
@@ -117,7 +117,8 @@ def _as_said(store: Mapping[str, Any], memory_id: str, content: str | None) -> b
 
 
 async def _due(servers: Servers, store: Mapping[str, Any], generation: Mapping[str, Any]) -> dict[str, int]:
-    """Entry to revision. A vector index holds an entry for each passage that the model made of the present revision."""
+    """Map each due entry to its revision. A vector index holds an entry for each passage that the model made of the
+    current revision."""
     living = {each["id"]: int(each["revision"]) for each in store.values() if each["living"]}
     if generation["kind"] == "text":
         return living
@@ -136,13 +137,13 @@ async def _due(servers: Servers, store: Mapping[str, Any], generation: Mapping[s
 
 
 class Elasticsearch:
-    """Asked over plain HTTP."""
+    """An index read over plain HTTP."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
 
     async def revisions(self, generation: Mapping[str, Any]) -> dict[str, int]:
-        """Page by page."""
+        """Read page by page."""
         index = generation["name"]
         (await self._http.post(f"/{index}/_refresh")).raise_for_status()
         found: dict[str, int] = {}
@@ -159,26 +160,26 @@ class Elasticsearch:
             found.update((each["_id"], int(each["_source"]["revision"])) for each in hits)
             if len(hits) < PAGE:
                 return found
-            # Another entry of the memory at the border may come twice, and none is left out.
+            # Entries of the memory at the page border may come twice, but none is left out.
             border = hits[-1]["sort"]
             keep = [each for each in hits if each["sort"] != border]
             after = keep[-1]["sort"] if keep else border
 
     async def vectors(self, generation: Mapping[str, Any], ids: Sequence[str]) -> dict[str, Sequence[float]]:
-        """In one request."""
+        """Read in one request."""
         asked = {"size": len(ids), "query": {"ids": {"values": list(ids)}}, "_source": {"exclude_vectors": False}}
         answer = (await self._http.post(f"/{generation['name']}/_search", json=asked)).raise_for_status().json()
         return {each["_id"]: each["_source"]["vector"] for each in answer["hits"]["hits"]}
 
 
 class Folders:
-    """The embedded indexes, while nobody has them open."""
+    """The embedded indexes, while no process has them open."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
 
     async def revisions(self, generation: Mapping[str, Any]) -> dict[str, int]:
-        """All at once."""
+        """Read all at once."""
         if generation["kind"] == "text":
             found = index_reading.tantivy(self._data / "text" / generation["name"], MOST)
         else:
@@ -186,7 +187,7 @@ class Folders:
         return {each.id: each.revision for each in found.values() if not each.tombstone}
 
     async def vectors(self, generation: Mapping[str, Any], ids: Sequence[str]) -> dict[str, Sequence[float]]:
-        """By their ids."""
+        """Read by id."""
         from qdrant_edge import EdgeShard
 
         shard = EdgeShard.load(str(self._data / "vectors" / generation["name"] / "shard"))

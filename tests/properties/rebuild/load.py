@@ -1,6 +1,6 @@
-"""A steady load, by the clock and whatever the answers take: writes of every kind, and recalls.
+"""A steady load at a fixed rate, however long answers take: writes of every kind, and recalls.
 
-A slow answer delays no other, so that waiting counts in full.
+A slow answer does not delay the next request, so waiting times count in full.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from tests.properties.rebuild.samples import Recall, Samples, Span, Write
 from tests.support.store.fixtures import rows
 
 LOOK_S = 0.05
-"""Between two looks at what is indexed by now."""
+"""Seconds between two checks of what is indexed."""
 HOWS = ("remember", "remember", "update", "stream", "remember", "forget", "remember", "update", "stream", "remember")
 
 
@@ -31,11 +31,11 @@ class Load:
     def __init__(
         self, servers: Servers, http: httpx.AsyncClient, filled: list[str], seed: int, hows: Sequence[str] = HOWS
     ) -> None:
-        """`filled`: memories that may be changed, each once. `hows`: in turn."""
+        """`filled`: memories that may be changed, each once. `hows`: the ways of writing, used in turn."""
         self._servers, self._http = servers, http
         self.samples = Samples()
         self.expected: dict[str, str | None] = {}
-        """What was acknowledged last of each memory that was written: its content; None for a forgotten one."""
+        """The last acknowledged content of each memory that was written; None for a forgotten one."""
         chance = random.Random(seed)
         self._targets = chance.sample(filled, len(filled))
         self._texts = itertools.cycle(texts(10_000, seed + 1))
@@ -45,7 +45,7 @@ class Load:
         self._numbers = itertools.count()
         self._streamed: dict[str, tuple[Write, str]] = {}
         self._one_at_a_time = asyncio.Lock()
-        """One connection to Redis, as a producer has."""
+        """A single connection to Redis, as a producer has."""
         self._waiting: dict[int, Write] = {}
         self._over = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -53,7 +53,7 @@ class Load:
         self._broke: BaseException | None = None
 
     async def begin(self, writes: float, recalls: float) -> None:
-        """So many a second."""
+        """Start this many writes and recalls per second."""
         work = [self._steadily(writes, self._write), self._steadily(recalls, self._recall), self._look()]
         if "stream" in self._ways:
             stream = self._servers.prefix + STORED.name
@@ -62,7 +62,7 @@ class Load:
         self._tasks = [asyncio.create_task(each) for each in work]
 
     async def finish(self) -> None:
-        """No more; what was submitted is waited for."""
+        """Start no more, and wait for what was submitted."""
         self._over.set()
         for each in self._tasks[:2]:
             await each
@@ -70,14 +70,14 @@ class Load:
         await self.settled(time.monotonic())
 
     async def stop(self) -> None:
-        """At once, whatever is on its way."""
+        """Stop at once, whatever is in progress."""
         running = [*self._tasks, *self._running]
         for each in running:
             each.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
     async def settled(self, until: float, patience_s: float = 300) -> bool:
-        """Wait until all that was submitted before this moment is indexed; whether it was in that time."""
+        """Wait until everything submitted before `until` is indexed; return whether that was in time."""
         limit = time.monotonic() + patience_s
         while any(each.at <= until for each in self._open()):
             if time.monotonic() > limit:
@@ -87,7 +87,7 @@ class Load:
         return True
 
     async def quiet(self, seconds: float) -> Span:
-        """Nothing but the load for so long."""
+        """Run nothing but the load for this long."""
         begin = time.monotonic()
         await asyncio.sleep(seconds)
         self._still_runs()
@@ -173,7 +173,7 @@ class Load:
         self._waiting[id(write)] = write
 
     async def _hear(self, stream: str, after: str) -> None:
-        """Submissions by XADD are acknowledged on `memory.stored`."""
+        """Read acknowledgements: submissions by XADD are acknowledged on `memory.stored`."""
         redis: Any = self._servers.redis
         while True:
             for _, entries in await redis.xread({stream: after}, count=500, block=500) or ():
@@ -185,7 +185,7 @@ class Load:
                         self._acknowledged(write, event["data"]["memory_id"], content)
 
     async def _look(self) -> None:
-        """The row says what both indexes hold."""
+        """Note what is indexed: the row says what both indexes hold."""
         while True:
             asked = list(self._waiting.items())[:500]
             if asked:

@@ -17,7 +17,7 @@ import orjson
 from numpy.typing import NDArray
 
 MODELS = {"double-one": 384, "double-two": 256}
-"""Their dimensions."""
+"""Model names and their dimensions."""
 
 
 @cache
@@ -27,7 +27,7 @@ def _word(model: str, word: str) -> "NDArray[np.float32]":
 
 
 def vector(model: str, text: str) -> "NDArray[np.float32]":
-    """What a model answers for a text: of length 1."""
+    """The unit vector that a model returns for a text."""
     words = np.array([_word(model, each) for each in text.lower().split() or [""]])
     total = words.sum(axis=0)
     found: NDArray[np.float32] = total / np.float32(np.linalg.norm(total))
@@ -35,7 +35,7 @@ def vector(model: str, text: str) -> "NDArray[np.float32]":
 
 
 class Handler(BaseHTTPRequestHandler):
-    """GET tells version and models at any path, POST embeds."""
+    """GET returns version and models at any path, POST embeds."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -61,14 +61,14 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nobody reads it."""
+        """Do not log."""
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: Any) -> None:
-        """A client that was killed in the middle is no error here."""
+        """Ignore a client that was killed in the middle."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Where a rebuild is tried: every service a process of its own on real servers, or one process with all of it."""
+"""The systems on which a rebuild is tried: every service a separate process on real servers, or one process with
+everything."""
 
 import os
 import subprocess
@@ -30,30 +31,30 @@ from tests.support.cli.services import services as running_rooms
 ROOMS = ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector", "api")
 LEASE_S = 10
 NODE = "-Xms1500m -Xmx1500m -XX:TieredStopAtLevel=4"
-"""Elasticsearch as one runs it: the tests' own is made to start quickly."""
+"""Elasticsearch as in production: the tests' node is configured to start quickly."""
 
 
 class Place(Protocol):
-    """A whole system that runs."""
+    """A whole running system."""
 
     servers: Servers
     url: str
     operator_key: str
     hows: Sequence[str]
-    """Of writing."""
+    """The ways of writing."""
     alone: bool
-    """One process, so that nothing answers while it is dead."""
+    """True if it is one process, so that nothing answers while it is dead."""
 
     async def kill(self, names: Sequence[str]) -> None:
-        """kill -9 of these services, or of what they are part of; when this returns others are ready in their place."""
+        """Kill these services, or the process that they run in, with kill -9; return when replacements are ready."""
 
     async def stopped(self) -> Standing:
-        """End it, as far as its indexes can't be read otherwise."""
+        """Stop it as far as needed to read its indexes."""
 
 
 @contextmanager
 def model_double() -> Iterator[str]:
-    """Its URL."""
+    """Run the model double; yield its URL."""
     port = free_port()
     command = [sys.executable, "-m", "tests.properties.rebuild.model_double", str(port)]
     process = subprocess.Popen(command, start_new_session=True)
@@ -65,7 +66,7 @@ def model_double() -> Iterator[str]:
 
 
 def _settings(double: str, index_timeout: float) -> dict[str, str]:
-    """Times as they are delivered, but for what a kill costs and what a verification waits for."""
+    """Default times, except for the cost of a kill and what a verification waits for."""
     return {
         "OPENBRAIN_STREAMS__LEASE_S": str(LEASE_S),
         "OPENBRAIN_TEXT__TUNING__REFRESH_MS": "200",
@@ -80,7 +81,7 @@ def _settings(double: str, index_timeout: float) -> dict[str, str]:
 
 @dataclass
 class OnServers:
-    """Redis, MariaDB, Elasticsearch for text and vectors."""
+    """Redis, MariaDB, and Elasticsearch for text and vectors."""
 
     servers: Servers
     services: Services
@@ -103,7 +104,7 @@ class OnServers:
 
 @asynccontextmanager
 async def on_servers(folder: Path, index_timeout: float) -> AsyncIterator[OnServers]:
-    """Servers of its own."""
+    """Start separate servers."""
     os.environ.setdefault("ES_JAVA_OPTS", NODE)
     with ExitStack() as stack:
         run = {each: stack.enter_context(server(each)).server for each in ("redis", "mariadb", "elasticsearch")}
@@ -113,7 +114,7 @@ async def on_servers(folder: Path, index_timeout: float) -> AsyncIterator[OnServ
             redis=run["redis"],
             mariadb_url=run["mariadb"].url,
             elasticsearch=run["elasticsearch"],
-            ollama=run["redis"],  # another stands for it
+            ollama=run["redis"],  # not used: any server will do
         )
         streams = ("OPENBRAIN_STREAMS__URL", "OPENBRAIN_STREAMS__PREFIX")
         kept = {name: each for name, each in values.items() if name in streams or "_STREAMS__" not in name}
@@ -139,7 +140,7 @@ async def _operators_key(servers: Servers) -> str:
 
 @dataclass
 class Alone:
-    """`openbrain up`: SQLite, tantivy, qdrant-edge, its own Valkey."""
+    """`openbrain up`: SQLite, tantivy, qdrant-edge, and an embedded Valkey."""
 
     servers: Servers
     process: Process
@@ -147,7 +148,7 @@ class Alone:
     url: str
     operator_key: str
     hows: Sequence[str] = tuple(each for each in HOWS if each != "stream")
-    """Its Valkey is for itself alone."""
+    """Its Valkey is private to the process."""
     alone: bool = True
 
     async def kill(self, names: Sequence[str]) -> None:
@@ -163,7 +164,7 @@ class Alone:
 
 @asynccontextmanager
 async def alone(folder: Path, index_timeout: float) -> AsyncIterator[Alone]:
-    """A data folder of its own."""
+    """Start it on a fresh data folder."""
     data = folder / "data"
     with model_double() as double:
         values = _settings(double, index_timeout)
@@ -173,7 +174,7 @@ async def alone(folder: Path, index_timeout: float) -> AsyncIterator[Alone]:
             await process.ready()
             store = open_store(Truth(), data, SystemClock())
             key, operator = ((data / each).read_text(encoding="utf-8").split()[0] for each in ("key", "admin-key"))
-            nobody: Any = Redis()  # never asked
+            nobody: Any = Redis()  # never called
             made = Alone(Servers(values, store, nobody, "", key), process, data, process.url, operator)
             yield made
             await store.close()

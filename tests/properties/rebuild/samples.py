@@ -1,4 +1,4 @@
-"""What a steady load met while indexes were made anew: samples, and what they show."""
+"""Samples of a steady load while indexes were rebuilt, and what they show."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 
 MOST = 2.0
-"""How much slower than before things may be: p95 of recalls, and of the time from submitting to indexed."""
+"""The allowed factor of slowdown: for p95 of recalls, and of the time from submitting to indexed."""
 
 
 LEAST = 100
-"""Fewer samples say nothing about a p95: then it is told, and not judged."""
+"""With fewer samples a p95 proves nothing: then it is reported, and not judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """One question. Seconds by the clock of the run."""
+    """One recall. Seconds by the clock of the run."""
 
     at: float
     seconds: float
     failed: str = ""
-    """Why, where it failed or was degraded."""
+    """The reason, if it failed or was degraded."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Write:
     memory_id: str = ""
     answered: float | None = None
     indexed: float | None = None
-    """When both indexes held it, as the truth says."""
+    """The time when both indexes held it, according to the database."""
     failed: str = ""
 
 
@@ -55,7 +55,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of a part of the run. Milliseconds."""
+    """The figures of a part of the run. Milliseconds."""
 
     recalls: int
     failed_recalls: Counter[str]
@@ -64,27 +64,27 @@ class Figures:
     writes: int
     failed_writes: Counter[str]
     indexed: int
-    """Of them that met no kill: what the next two are of."""
+    """Indexed writes that met no kill; the next two figures are computed from these."""
     indexed_p50: float
     indexed_p95: float
     waiting: int
-    """Writes that were never seen indexed."""
+    """Writes that were never seen as indexed."""
 
 
 @dataclass
 class Samples:
-    """All of a run."""
+    """All samples of a run."""
 
     recalls: list[Recall] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     kills: list[Span] = field(default_factory=list)
-    """From each kill -9 until all that was submitted before the service was back is indexed."""
+    """Each from a kill -9 until everything submitted before the service was back is indexed."""
     down: list[Span] = field(default_factory=list)
-    """While nothing answered, for the API was killed too: what was asked then counts nowhere."""
+    """Times when nothing answered because the API was killed too: requests in them are not counted."""
 
     def figures(self, *spans: Span) -> Figures:
-        """What began in these spans. A write that met a kill waits for the dead reader's lease: it counts as written,
-        and not among the latencies."""
+        """Figures of what began in these spans. A write that met a kill waits for the dead reader's lease: it counts
+        as written, but not in the latencies."""
         recalls = [each for each in self.recalls if self._counts(each.at, each.at + each.seconds, spans)]
         writes = [each for each in self.writes if self._counts(each.at, each.answered or each.at, spans)]
         indexed = [
@@ -113,7 +113,7 @@ class Samples:
 
 @dataclass
 class Phase:
-    """One operation under load, held against the quiet before and after it."""
+    """One operation under load, compared with the quiet phases before and after it."""
 
     name: str
     span: Span
@@ -122,7 +122,7 @@ class Phase:
     report: dict[str, Any]
 
     def told(self, samples: Samples) -> dict[str, Any]:
-        """In numbers."""
+        """The results as numbers."""
         busy, quiet, before = samples.figures(self.span), samples.figures(*self.quiet), samples.figures(self.quiet[0])
         return {
             "name": self.name,
@@ -171,7 +171,7 @@ def broken(phases: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def unjudged(phases: Sequence[dict[str, Any]]) -> list[str]:
-    """What was too short."""
+    """What could not be judged for lack of samples."""
     return [
         f"{each['name']}: {what} {each[what]} of {each[counted]}, which are too few"
         for each in phases
@@ -181,11 +181,11 @@ def unjudged(phases: Sequence[dict[str, Any]]) -> list[str]:
 
 
 RATIOS = {"recall_ratio": "recalls", "indexed_ratio": "indexed"}
-"""By the number of what they come from."""
+"""Each result with the name of the number of samples that it is computed from."""
 
 
 def table(phases: Sequence[dict[str, Any]]) -> str:
-    """For people."""
+    """The results as a table for people."""
     head = (
         "phase",
         "s",

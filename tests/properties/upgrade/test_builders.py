@@ -1,4 +1,4 @@
-"""A rolling upgrade, the indexes: a service of old code meets an index that only new code can write."""
+"""A rolling upgrade of the indexes: a service of old code meets an index that only new code can write."""
 
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -57,26 +57,26 @@ async def test_an_old_room_leaves_to_the_new_one_what_it_cannot_write(
         async def asks_anew() -> bool:
             return not await store.index_writers.writers(IndexKind.TEXT)
 
-        await until(asks_anew)  # what it was told before counts until its lease is over; a scan comes after that
+        await until(asks_anew)  # its earlier knowledge counts until its lease ends; a scan follows that
         after = [await brain.remember(f"Written by new code, {number}.", embed=False) for number in range(COUNT)]
         await until(lambda: _waiting(brain, COUNT))
-        assert await brain.recalled("written", top_k=50, text_weight=1.0), "what serves answers as before"
+        assert await brain.recalled("written", top_k=50, text_weight=1.0), "the serving index answers as before"
 
         new = indexer.text_service(container)
         stack.push_async_callback(new.stop)
         await new.start()
         assert await new.unready() == {}
-        await old.stop()  # as the upgrade goes on: what it held is given back at once
+        await old.stop()  # as the upgrade continues: its entries are given back at once
         await brain.settled()
         await nothing_failed(brain)
         held = await brain.container.text.read(building.name, [*before, *after])
-        assert set(held) == set(after), "new code wrote all that came since; what was before comes by its scan"
+        assert set(held) == set(after), "new code wrote everything since; earlier memories come by its scan"
         answers = await brain.container.text.read(serving.name, [*before, *after])
         assert set(answers) >= set(before)
 
 
 async def _waiting(brain: Brain, count: int) -> bool:
-    """Whether so many entries are neither acknowledged nor lost."""
+    """True if exactly this many entries are unread or unacknowledged."""
     groups: Any = await brain.redis.xinfo_groups(STORED.name)
     text = next(group for group in groups if group["name"] == b"indexer-text")
     return bool(text["pending"] + text["lag"] == count)

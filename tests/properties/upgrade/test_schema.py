@@ -1,7 +1,8 @@
-"""A rolling upgrade, the schema: it is migrated while writers, the relay and readers go on, and old code goes on after.
+"""A rolling upgrade of the schema: it is migrated while writers, the relay and readers run, and old code continues
+afterwards.
 
-The newest migration runs under the statements of every day. What it adds must be such that a program which never heard
-of it writes and reads as before: its inserts name the columns that they always named.
+The newest migration runs during ordinary statements. What it adds must let a program that does not know it write and
+read as before: old inserts name only the old columns.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from tests.support.waiting import PATIENCE_S, until
 
 FIXTURES = (clock, database_url)
 ENOUGH = 30
-"""Rounds of each kind of work before, and as many after."""
+"""Rounds of each kind of work before the migration, and as many after."""
 EVERYONE = Viewer(workspace_id="w1", agent_id="ada")
 
 
@@ -39,7 +40,7 @@ def last_but_one() -> str:
 
 @dataclass
 class Load:
-    """What went on, by kind of work; a `TryLater` is tried again and counted."""
+    """Work done, by kind; a `TryLater` is retried and counted."""
 
     store: SqlStore
     done: dict[str, int] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class Load:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         works = [self.remember, self.forget, self.relay, self.project, self.read]
-        async with asyncio.TaskGroup() as group:  # what fails ends the others and the test
+        async with asyncio.TaskGroup() as group:  # one failure ends the others and the test
             for work in works:
                 group.create_task(self._repeat(work))
             yield
@@ -94,7 +95,7 @@ class Load:
             await asyncio.sleep(0.002)
 
     async def more(self, rounds: int) -> None:
-        """Until each kind of work was done so often again."""
+        """Wait until each kind of work was done `rounds` times more."""
         before = dict(self.done)
 
         async def enough() -> bool:
@@ -126,7 +127,7 @@ async def test_the_newest_migration_runs_while_everything_goes_on(database_url: 
 
 
 async def test_old_code_inserts_into_the_new_schema(database_url: str, clock: FakeClock) -> None:
-    """Whatever a migration adds to a table has a value of the server's own."""
+    """Every column that a migration adds has a default in the server."""
     await asyncio.to_thread(commands.upgrade, database_url, last_but_one())
     database = open_database(database_url, pool=2, lock_wait_s=PATIENCE_S)
     try:

@@ -1,4 +1,4 @@
-"""A rolling upgrade, event by event: two versions on one stream, an old and a new service in one group."""
+"""A rolling upgrade of events: two versions on one stream, and an old and a new service in one group."""
 
 import asyncio
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 class Code:
-    """A service of one version of the code, and what it was given."""
+    """A service of one version of the code, which records what it was given."""
 
     def __init__(self, settings: Streams, spec: Any) -> None:
         self.seen: list[int] = []
@@ -37,7 +37,7 @@ class Code:
     async def handle(self, batch: Sequence[Delivery[Any]]) -> None:
         self.seen += [int(delivery.event.id) for delivery in batch]
         self.data += [delivery.event.data for delivery in batch]
-        await asyncio.sleep(0.005)  # so that the other has its share
+        await asyncio.sleep(0.005)  # so that the other service gets its share
 
 
 def second(number: int) -> bytes:
@@ -58,11 +58,11 @@ async def test_a_room_that_knows_both_versions_reads_both(url: str) -> None:
 
 
 async def test_old_and_new_rooms_at_once_take_everything_between_them(url: str) -> None:
-    """What an old service can't take waits for its next attempt, and a new service takes it up."""
+    """Events that an old service can't read wait for their next attempt, and a new service takes them."""
     settings = scaled(url, batch=4, backoff_s=(0.3,) * 30)
     old, new = Code(settings, STORED), Code(settings, NEXT)
     async with looking(settings) as looks, started(new.service):
-        async with started(old.service):  # where most are of the new version it stops, and holds some until it ends
+        async with started(old.service):  # when most are of the new version it stops, and holds some until it ends
             for start in range(0, 200, 10):
                 await publish(settings, *(stored(n) if n % 3 else second(n) for n in range(start, start + 10)))
             await eventually(lambda: old.seen)
@@ -77,7 +77,8 @@ async def test_old_and_new_rooms_at_once_take_everything_between_them(url: str) 
 
 
 async def test_an_old_room_alone_loses_no_new_version(url: str) -> None:
-    """It goes on with what it knows; the rest becomes whole dead letters, which the new code takes when replayed."""
+    """It continues with what it can read; the rest becomes complete dead letters, which new code accepts when they
+    are replayed."""
     settings = scaled(url, backoff_s=(0.05, 0.05, 0.05))
     old, new = Code(settings, STORED), Code(settings, NEXT)
     async with looking(settings) as looks:
@@ -104,7 +105,7 @@ async def test_where_producers_were_upgraded_first_old_rooms_stop_and_new_ones_t
     async with looking(settings) as looks:
         async with started(old.service):
             await eventually(lambda: _unready(old.service))
-            assert await looks.dead() == [], "nothing is thrown away"
+            assert await looks.dead() == [], "nothing is discarded"
         async with started(new.service):
             await eventually(looks.idle)
         assert await looks.dead() == []

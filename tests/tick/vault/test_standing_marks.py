@@ -1,4 +1,4 @@
-"""A mark that stands in a page keeps its signal alive; time edits no page, people do."""
+"""A mark in a page keeps its signal alive; pages are edited by people, not by the passage of time."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def hand(pages: Pages) -> Pages:
 
 
 async def passes(store: SqlStore, clock: FakeClock, time: int) -> None:
-    """As the amygdala sees it, every five minutes."""
+    """Let time pass, with a sweep of signals every five minutes."""
     for _ in range(time // (HOUR // 12)):
         clock.advance(HOUR // 12)
         while (await store.signals.sweep_due(100, clock.now())).total:

@@ -1,4 +1,4 @@
-"""The pipeline check: what does not run is told once, and resolved when it runs."""
+"""The pipeline check: what does not run is reported once, and resolved when it runs."""
 
 import pytest
 
@@ -20,7 +20,7 @@ VIEWER = Viewer(workspace_id="w1", agent_id="")
 
 
 class Check(VaultCheck):
-    """With what the tests ask."""
+    """The check, with methods for the tests."""
 
     async def told(self) -> list[str]:
         found = await self.store.signals.signals(VIEWER, SignalFilter(states=OPEN_STATES, source=SOURCE), 10)

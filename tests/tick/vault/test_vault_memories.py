@@ -36,7 +36,7 @@ def mark(content: str, kind: str = "lesson", attrs: str = "") -> str:
 
 
 class Brain:
-    """A store whose memories follow a vault."""
+    """A store whose memories are synchronised with a vault."""
 
     def __init__(self, database: Database, clock: FakeClock) -> None:
         self.store = SqlStore(database, clock)
@@ -61,7 +61,7 @@ class Brain:
         return [memory.content for memory in await self.living()]
 
     async def say(self, content: str) -> Memory:
-        """Somebody else remembers it."""
+        """Another agent remembers it."""
         given = Submission(content=content, type=MemoryType.FACT, project="shop")
         offer = Offer(submission=given, actor=TICK, origin=Origin(actor="ada"))
         (outcome,) = await remember(

@@ -1,4 +1,4 @@
-"""One writer per vault, by a lease in the truth, on both databases."""
+"""One writer per vault, ensured by a lease in the database, on both databases."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The embedded model is read once: each test opens it anew."""
+"""Load the embedded model once for all tests, although each test opens it anew."""
 
 from tests.support.embedder.shared_session import shared_model_session
 

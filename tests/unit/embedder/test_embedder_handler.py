@@ -1,4 +1,4 @@
-"""The embedder's handler on a real SQLite file and the real embedded model; faults come from outside of both."""
+"""The embedder's handler on a real SQLite file and the real embedded model, with faults injected from outside."""
 
 from array import array
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ async def test_the_same_events_again_ask_no_model(service: Service) -> None:
 
     assert await service.embed(memory, memory, memory) == {}
 
-    assert asked == 1, "several events of one memory are one"
+    assert asked == 1, "several events of one memory are embedded once"
     assert len(service.model.asked) == asked
     assert await service.vectors(memory) == before
 
@@ -167,7 +167,7 @@ async def test_without_the_model_what_is_known_is_saved_and_the_model_is_not_eve
     of_another_model = await embed_known(events, **ports, model="another")
 
     assert set(failures) == {other.id}
-    assert set(of_another_model) == {twin.id, other.id}, "vectors of one model are none of another"
+    assert set(of_another_model) == {twin.id, other.id}, "vectors of one model do not count for another"
     assert isinstance(failures[other.id], TryLater)
     assert [each["data"]["memory_id"] for each in await service.announced()] == [twin.id]
     assert len(service.model.asked) == asked

@@ -1,4 +1,5 @@
-"""Which model an event is embedded by, on a real SQLite file; the second is `tests.support.embedder.second_model`'s."""
+"""Which model an event is embedded by, on a real SQLite file. The second model is
+`tests.support.embedder.second_model`'s."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -121,8 +122,8 @@ async def test_the_serving_model_comes_first_and_the_other_is_asked_for_behind_i
     done = CloudEvent[MemoryReindex](id=uuid7(START), source="/test", type="openbrain.memory.reindex.v1", data=told)
     assert await embedding.stored([reindex(memory), reindex(memory), done]) == {}
     assert await embedding.known([done]) == await embedding.imported([done]) == {}
-    assert len(second.asked) == 1, "what is there is not embedded again"
-    assert await _announced(service.store) == [], "and not told again"
+    assert len(second.asked) == 1, "memories that have vectors are not embedded again"
+    assert await _announced(service.store) == [], "nor announced again"
 
 
 async def test_embedding_again_asks_the_model_and_replaces_what_was_known(
@@ -165,7 +166,7 @@ async def test_a_slow_or_absent_second_model_fails_its_own_events_alone(
 
     again = await embedding.imported([reindex(one, None), reindex(other)])
 
-    assert list(again) == [other.id], "an import goes on while the model beside it is away"
+    assert list(again) == [other.id], "an import continues while the other model is away"
 
 
 async def test_a_generation_that_was_given_up_is_embedded_for_no_more(
@@ -189,7 +190,7 @@ async def test_after_the_swap_the_kept_one_is_kept_up(embedding: Embedding, serv
 
     assert await embedding.stored([event(memory)]) == {}
 
-    assert [len(second.asked), len(service.model.asked)] == [1, 0], "the new one serves, whatever the settings name"
+    assert [len(second.asked), len(service.model.asked)] == [1, 0], "the new model serves, whatever the settings name"
     (asked,) = await _outbox(service.store, "memory.reindex")
     assert asked["generation"] == f"v-{FIRST_NAME}"
     assert await embedding.stored([reindex(memory, asked["generation"])]) == {}
@@ -217,7 +218,8 @@ async def test_a_kept_one_whose_model_is_gone_is_not_gone_back_to(
 async def test_other_weights_under_the_name_are_never_mixed_in(
     store: SqlStore, service: Service, second: Second
 ) -> None:
-    """Waiting for somebody to begin the change; then what is live goes to the one that is built."""
+    """The event waits until somebody begins the change of models; then live memories go to the generation being
+    built."""
     await store.generations.ensure(generation(SECOND, GenerationStatus.SERVING))
     changed = Second("6" * 64)
     opened = iter([second, changed])
@@ -318,7 +320,7 @@ async def test_a_model_that_cuts_otherwise_now_is_asked_and_embeds_no_document(m
     otherwise = generation(before, GenerationStatus.SERVING)
 
     assert await embedders.for_questions(otherwise) is model
-    assert await embedders.for_questions(otherwise) is model, "as it is known by now"
+    assert await embedders.for_questions(otherwise) is model, "the model that is known by now"
     with pytest.raises(ModelChanged):
         await embedders.ready(otherwise)
     for change in ({"prompt_version": 9}, {"digest": "9" * 64}, {"dimensions": 9}):

@@ -1,4 +1,4 @@
-"""The thread that runs a model: who shares a run, and who does not."""
+"""The thread that runs a model: which callers share a run, and which do not."""
 
 import asyncio
 import threading
@@ -55,7 +55,7 @@ async def thread(model: Model) -> AsyncIterator[ModelThread]:
 async def waiting(
     thread: ModelThread, model: Model, *asked: tuple[Callable[[Texts], Sequence[int]], Sequence[Pieces]]
 ) -> list[asyncio.Task[Sequence[int]]]:
-    """Start a run of 1 token, and ask each of these while it lasts."""
+    """Start a run of 1 token, and submit each of `asked` while it lasts."""
     model.held.clear()
     first = asyncio.create_task(thread.run(model.lengths, [text(1)]))
     await until(model.begun)

@@ -1,4 +1,4 @@
-"""The wheel of the model of better quality: built of one file that was checked, and found where it is installed."""
+"""The wheel of the higher-quality model: built from one verified file, and found where it is installed."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""From a text to its vector, on the model that is installed: what frames a text, what is averaged, what is refused."""
+"""From a text to its vector, on the installed model: how a text is framed, what is averaged, what is refused."""
 
 import dataclasses
 import hashlib
@@ -24,14 +24,14 @@ def loaded() -> Any:
 
 @pytest.fixture(autouse=True)
 def one_session(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """The model is loaded once for all; files that it refuses are really opened."""
+    """Load the model once for all tests; files that the test expects to be refused are really opened."""
     if "loaded" in request.fixturenames:
         opened = request.getfixturevalue("loaded")
         monkeypatch.setattr("openbrain.adapters.embedding.onnx_sentences.session", lambda *_: opened)
 
 
 def kind(**changed: Any) -> SentenceModel:
-    """MiniLM's own, with a short window."""
+    """MiniLM's description, with a short window."""
     return dataclasses.replace(minilm.KIND, model=dataclasses.replace(minilm.KIND.model, token_limit=WINDOW), **changed)
 
 
@@ -45,7 +45,7 @@ def model(**changed: Any) -> OnnxSentences:
 
 
 def states(loaded: Any, row: list[int]) -> "np.ndarray[Any, np.dtype[np.float64]]":
-    """As the runtime gives them, without any code of ours."""
+    """The token states as the runtime gives them, without any of our code."""
     given = {"input_ids": [row], "attention_mask": [[1] * len(row)], "token_type_ids": [[0] * len(row)]}
     arrays = {each.name: np.array(given[each.name], np.int64) for each in loaded.get_inputs()}
     (found,) = loaded.run(None, arrays)
@@ -53,7 +53,7 @@ def states(loaded: Any, row: list[int]) -> "np.ndarray[Any, np.dtype[np.float64]
 
 
 def expected(loaded: Any, rows: list[list[int]]) -> list[float]:
-    """The unit vector of the mean of all tokens; of several rows the direction between theirs."""
+    """The unit vector of the mean over all tokens; of several rows, the direction of the sum of their unit vectors."""
     means = [states(loaded, row).mean(axis=0) for row in rows]
     total = np.sum([mean / np.linalg.norm(mean) for mean in means], axis=0)
     return [float(each) for each in total / np.linalg.norm(total)]
@@ -71,7 +71,7 @@ async def test_a_vector_is_the_mean_of_all_tokens(loaded: Any) -> None:
     short, vector, question = *await opened.embed(["short", TEXT]), await opened.embed_query(TEXT)
 
     assert list(question) == pytest.approx(expected(loaded, [[101, *wordpiece.ids(TEXT), 102]]), abs=2e-5)
-    assert list(vector) == pytest.approx(list(question), abs=0.01), "8 bits are scaled a batch"
+    assert list(vector) == pytest.approx(list(question), abs=0.01), "8-bit values are scaled per batch"
     assert list(short) != pytest.approx(list(vector), abs=0.01)
     await opened.close()
 

@@ -1,4 +1,4 @@
-"""Token states: which words have one, and what they tell of a question and a document."""
+"""Token states: which words have one, and what they say about a question and a document."""
 
 import hashlib
 from array import array
@@ -26,7 +26,7 @@ async def model() -> AsyncIterator[MiniLM]:
 
 
 def unit(*places: int) -> "np.ndarray[tuple[int, int], np.dtype[np.float32]]":
-    """States that point along an axis each."""
+    """States that each point along one axis."""
     return np.eye(DIMENSIONS, dtype=np.float32)[list(places)]
 
 
@@ -50,7 +50,7 @@ async def test_the_pass_gives_the_vector_that_it_gave_before(model: MiniLM) -> N
     for vector, encoding in zip(before, encodings, strict=True):
         assert list(encoding.vector) == pytest.approx(list(vector), abs=1e-6)
     assert len(encodings[2].states) == len(VERSION) + 400 * len(ids("heron words")) * DIMENSIONS, (
-        "beyond the window too"
+        "words beyond the window have states too"
     )
 
 
@@ -64,7 +64,7 @@ async def test_a_word_is_compared_in_its_context(model: MiniLM) -> None:
 
 
 def among(found: Sequence[TokenSimilarity | None]) -> list[float]:
-    """Of those that have states."""
+    """The `among` values of the documents that have states."""
     return [each.among for each in found if each is not None]
 
 
@@ -73,7 +73,7 @@ def test_the_best_passage_counts_and_what_has_no_states_is_told_apart() -> None:
 
     assert found[2:] == [None] * 3
     assert found[0] == pytest.approx((1, 1), abs=0.01)
-    assert found[1] == pytest.approx((0.27, 0.5), abs=0.01), "half of the words, and that one the more common"
+    assert found[1] == pytest.approx((0.27, 0.5), abs=0.01), "half of the words match, and the more common half"
     assert similarities(array("f"), [[pack(unit(1))]]) == [None]
 
 
@@ -85,7 +85,7 @@ def test_a_name_that_all_documents_bear_tells_nothing() -> None:
     assert first == third
     assert first == pytest.approx(0, abs=0.05)
     assert second == pytest.approx(1, abs=0.05)
-    assert [each and each.alone for each in found] == pytest.approx([0.5, 1, 0.5], abs=0.01), "by itself it does"
+    assert [each and each.alone for each in found] == pytest.approx([0.5, 1, 0.5], abs=0.01), "`alone` counts it"
 
 
 def test_words_of_a_document_beside_count_for_it_by_their_share() -> None:
@@ -95,9 +95,9 @@ def test_words_of_a_document_beside_count_for_it_by_their_share() -> None:
     half = similarities(asked(1, 3), documents, [(0, 1, 0.5), (2, 3, 1.0), (3, 0, 1.0)])
 
     assert among(alone)[0] < among(half)[0] < among(whole)[0]
-    assert among(whole)[0] == pytest.approx((among(alone)[0] + 1) / 2, abs=0.01), "half of it is what it says by itself"
+    assert among(whole)[0] == pytest.approx((among(alone)[0] + 1) / 2, abs=0.01), "half is its score alone"
     assert {each[0] and each[0].alone for each in (alone, half, whole)} == {alone[0] and alone[0].alone}
-    assert whole[1:] == half[1:] == alone[1:], "lending is no gain; what says nothing neither lends nor gains"
+    assert whole[1:] == half[1:] == alone[1:], "a lender gains nothing"
 
 
 @pytest.mark.parametrize("size", [1, 40])
@@ -122,7 +122,7 @@ def test_a_projection_that_was_changed_is_not_used(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_projection_keeps_the_main_directions_the_main_one_first() -> None:
-    """However long the states are: each counts once."""
+    """Each state counts once, however long its vector is."""
     number = 100
     often = [axis for axis in range(number) for _ in range(number - axis)]
     states = np.eye(number)[often] * np.linspace(0.1, 9, len(often))[:, None]

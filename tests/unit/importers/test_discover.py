@@ -1,4 +1,4 @@
-"""What --discover finds in a home folder, and what a named path may be."""
+"""What --discover finds in a home folder, and what may be named as a path."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.support.cli.memory_samples import copy_samples
 
 
 def seen_in(home: Path, here: Path | None = None) -> dict[str, set[str]]:
-    """Clients by the place below the home folder."""
+    """Clients by the path below the home folder."""
     seen: list[Seen] = []
     gather(everywhere(Homes(home=home, claude=home / ".claude", here=here or home)), seen=seen.append)
     found: dict[str, set[str]] = {}

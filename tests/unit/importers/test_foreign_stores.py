@@ -1,4 +1,4 @@
-"""Other memory systems' files, made after their formats: what becomes of each row, and of what is no row."""
+"""Other memory systems' files, modelled on their formats: what becomes of each row, and of items that are no rows."""
 
 import json
 from pathlib import Path

@@ -118,7 +118,7 @@ HEADER = st.lists(
 @in_a_folder
 @given(HEADER, st.lists(st.lists(CELL, max_size=8), max_size=5))
 def test_no_cell_of_a_table_is_lost(tmp_path: Path, header: list[str], rows: list[list[str]]) -> None:
-    """Of a row that has a text."""
+    """Checked for rows that have a text."""
     written = io.StringIO(newline="")
     csv.writer(written).writerows([["content", *header], *(["says", *row] for row in rows)])
     (tmp_path / "t.csv").write_text(written.getvalue(), encoding="utf-8", newline="")
@@ -145,7 +145,7 @@ def squeezed(text: str) -> str:
 
 
 def everything(value: Any) -> set[str]:
-    """All strings in it."""
+    """All strings in `value`."""
     if isinstance(value, dict):
         return set().union(*(everything(each) for each in value.values()))
     if isinstance(value, list):

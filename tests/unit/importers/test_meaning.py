@@ -1,4 +1,4 @@
-"""What becomes what, kind by kind, as docs/reference/importers.md says."""
+"""What each kind of file is imported as, as docs/reference/importers.md says."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The plan: laws over any files and any change of them."""
+"""Properties of the import plan, for any files and any change to them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def scan(*found: FoundMemory) -> Scan:
 
 
 def after(made: Plan, existing: Sequence[Existing], target: Target = ANYWHERE) -> list[Existing]:
-    """What is there once the plan is carried out."""
+    """The stored entries after the plan was carried out."""
     there = {each.id: each for each in existing}
     for step in made.of(Action.CREATE, Action.SUPERSEDE, Action.REFILE):
         old = step.existing
@@ -137,7 +137,7 @@ def test_for_different_projects_it_is_two() -> None:
 
 
 def test_a_project_that_is_guessed_anew_moves_nothing() -> None:
-    """Sessions are deleted after a while, and with them what they said about the project's name."""
+    """Session files are deleted after a while, and the project name that was read from them is lost."""
     made = plan(scan(section(project="guess")), [stored(section())], ANYWHERE)
     edited = plan(scan(section(project="guess", content="new")), [stored(section())], ANYWHERE)
 

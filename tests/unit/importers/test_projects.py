@@ -1,4 +1,4 @@
-"""Which project it is, and names that are the same elsewhere."""
+"""Which project a file belongs to, and names that are the same on other machines."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The sample files, each shape as it is meant."""
+"""The sample files: each structure is read as intended."""
 
 from pathlib import Path
 

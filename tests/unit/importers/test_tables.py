@@ -1,4 +1,4 @@
-"""Tables of other stores: every kind of file gives the same rows, and what is wrong with one is told of that one."""
+"""Tables of other stores: every file format gives the same rows, and an error in a row is reported for that row."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""An index that is missing: made and told, tried again in silence while it can't be made, left when it was dropped."""
+"""A missing index: created and logged, retried silently while it can't be created, left alone if it was dropped."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ BUILDING = Generation(
 
 
 class Missing:
-    """No index, and none can be made while the disk is full."""
+    """The index is missing and can't be created while the disk is full."""
 
     builder = "b"
 
@@ -41,7 +41,7 @@ class Generations:
         self._dropped = dropped
 
     async def generations(self, kind: IndexKind | None = None) -> Sequence[Generation]:
-        """All at first; with a kind, as they are once the index was found missing."""
+        """All generations the first time; with a kind, their state after the index was found missing."""
         return [replace(BUILDING, status=GenerationStatus.RETIRED) if kind and self._dropped else BUILDING]
 
 

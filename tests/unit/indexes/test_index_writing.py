@@ -1,4 +1,4 @@
-"""What a process knows of generations counts until its lease is over, and what it can't write it leaves to others."""
+"""A process trusts what it knows of generations until its lease ends, and leaves what it can't write to others."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ FIRST = Generation(kind=IndexKind.TEXT, name="t-1", model="", dimensions=0, buil
 
 
 class Seconds:
-    """A monotonic clock that moves when told to."""
+    """A monotonic clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -45,7 +45,7 @@ async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlStore]:
 
 
 class Process:
-    """Something that writes the text index."""
+    """A process that writes the text index."""
 
     def __init__(self, store: SqlStore, builder: str = "b1", consumer: str = "a") -> None:
         self.seconds = Seconds()
@@ -73,7 +73,7 @@ async def test_what_is_known_counts_until_the_lease_is_over(store: SqlStore) -> 
     process.seconds.now = 4.9
     assert [each.name for each in await process.written.get()] == ["t-1"]
     (row,) = await store.index_writers.writers(IndexKind.TEXT)
-    assert row.names == {"t-1"}, "whoever began it sees that this one does not know it"
+    assert row.names == {"t-1"}, "the process that began the generation sees that this one does not know it"
     process.seconds.now = 5.0
     assert [each.name for each in await process.written.get()] == ["t-1", "t-2"]
     (row,) = await store.index_writers.writers(IndexKind.TEXT)
@@ -82,7 +82,7 @@ async def test_what_is_known_counts_until_the_lease_is_over(store: SqlStore) -> 
 
 
 async def test_a_batch_that_outlived_the_lease_is_written_to_what_came_meanwhile(store: SqlStore) -> None:
-    """A process that stood still is waited for no more: the scan of the new generation may have passed its rows."""
+    """A stalled process is no longer waited for: the scan of the new generation may already have passed its rows."""
     process = Process(store)
 
     async def stopped_in_the_middle(generations: Sequence[Generation]) -> None:

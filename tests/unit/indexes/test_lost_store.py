@@ -1,4 +1,4 @@
-"""No new brain is begun beside the indexes of one whose database is gone, unless somebody says so."""
+"""If the database is gone but its indexes exist, no new brain is created unless explicitly requested."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ async def test_a_missing_database_is_told_with_every_way_out(tmp_path: Path, nam
 
 def test_what_is_whole_or_new_begins(tmp_path: Path) -> None:
     refuse_lost(tmp_path, tmp_path / "truth.sqlite3")
-    (tmp_path / "text").mkdir()  # as a start leaves it that ended before anything was indexed
+    (tmp_path / "text").mkdir()  # as left by a start that ended before anything was indexed
     refuse_lost(tmp_path, tmp_path / "truth.sqlite3")
     database = indexed(tmp_path, *INDEXES)
     database.touch()

@@ -1,4 +1,4 @@
-"""What differs between a row and its entries, judged without a database or an index; and what may be announced."""
+"""How a row and its index entries differ, judged without a database or an index, and what may be announced."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -95,7 +95,8 @@ def test_judged(due: ExpectedRow | None, entries: list[Standing], expected: list
     standing=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 12), st.booleans()), max_size=6),
 )
 def test_what_is_judged_equal_is_equal(revision: int, passages: int, standing: list[tuple[int, int, bool]]) -> None:
-    """No difference: exactly the due entries live, of the row's revision, and nothing is above it."""
+    """No difference means: exactly the due entries are live, at the row's revision, and no entry has a higher
+    revision."""
     due = row(revision=revision, passages=passages, living=passages > 0)
     entries = [entry(number, revision=at, tombstone=gone, of=row()) for number, at, gone in standing]
     by_id = {each.id: each for each in entries}
@@ -108,7 +109,7 @@ def test_what_is_judged_equal_is_equal(revision: int, passages: int, standing: l
 
 
 class Waiting:
-    """An outbox and a stream that say since when something waits in them."""
+    """An outbox and a stream that report since when something is waiting in them."""
 
     def __init__(self) -> None:
         self.outbox: int | None = None
@@ -126,13 +127,13 @@ async def test_nothing_that_is_queued_is_announced_again() -> None:
     quiescent = QuiescentSince(waiting.unpublished_since, {IndexKind.TEXT: waiting.oldest}, clock)
     clock.advance(1000)
 
-    assert await quiescent.since(IndexKind.TEXT) > clock.now(), "nothing waits"
+    assert await quiescent.since(IndexKind.TEXT) > clock.now(), "nothing is waiting"
     waiting.stream = START + 500
-    assert await quiescent.since(IndexKind.TEXT) == START + 500, "what changed later may be on its way"
+    assert await quiescent.since(IndexKind.TEXT) == START + 500, "later changes may still be on their way"
     waiting.outbox = START + 100
     assert await quiescent.since(IndexKind.TEXT) == START + 100
     waiting.outbox = START - 1
-    assert await quiescent.since(IndexKind.TEXT) == 0, "another process may have announced something before we began"
+    assert await quiescent.since(IndexKind.TEXT) == 0, "another process may have announced something before"
 
 
 async def test_what_was_announced_is_waited_for() -> None:
@@ -151,8 +152,8 @@ async def test_what_was_announced_is_waited_for() -> None:
 
 
 class Large:
-    """A store of so many rows, none of them noted as done, and an index that holds them: it tells how much was asked
-    for at once."""
+    """A store of `rows` rows, none marked as done, and an index that holds them. Records how much was asked for at
+    once."""
 
     def __init__(self, rows: int) -> None:
         self.ids = [f"01890000-0000-7000-8000-{number:012}" for number in range(rows)]
@@ -199,8 +200,8 @@ async def test_a_comparison_holds_a_part_of_both_sides_however_much_there_is(mon
     async for some in reconcile.differences(large, large, text, range(BUCKETS)):
         found.update(each.memory_id for each in some)
     assert found == large.seen.keys() == set(large.ids)
-    assert set(large.seen.values()) == {1}, "the index is walked through once"
-    assert large.most <= reconcile.AT_ONCE * 1.3, "buckets are not quite equal"
+    assert set(large.seen.values()) == {1}, "the index is scanned once"
+    assert large.most <= reconcile.AT_ONCE * 1.3, "buckets vary in size"
 
     large.most = 0
     unmarked = [each.memory_id async for some in reconcile.unmarked(large, text) for each in some]
@@ -209,7 +210,7 @@ async def test_a_comparison_holds_a_part_of_both_sides_however_much_there_is(mon
 
 
 class Small:
-    """Both sides, of the same memories."""
+    """Both sides (rows and index) of the same memories."""
 
     def __init__(self, rows: Sequence[ExpectedRow], entries: Sequence[Standing]) -> None:
         self.rows, self.entries, self.walks = rows, entries, 0
@@ -239,7 +240,7 @@ async def closer(rows: Sequence[ExpectedRow], entries: Sequence[Standing]) -> fr
     small: Any = Small(rows, entries)
     text = Generation(kind=IndexKind.TEXT, name="t", model="", dimensions=0, builder=BUILDER, status="serving")
     told = [each async for each in comparison_sums.closer(small, small, text)][-1]
-    assert small.walks == 1, "the index is walked through once"
+    assert small.walks == 1, "the index is scanned once"
     assert (told.standing.entries, told.standing.tombstones) == (
         sum(not each.tombstone for each in entries),
         sum(each.tombstone for each in entries),
@@ -248,7 +249,7 @@ async def closer(rows: Sequence[ExpectedRow], entries: Sequence[Standing]) -> fr
 
 
 async def test_a_closer_look_sees_what_sums_of_buckets_hide() -> None:
-    """Two entries of a bucket, one too high by what the other is too low."""
+    """Two entries of one bucket: one digest is too high by as much as the other is too low."""
     first, second = entry(), replace(entry(), id=OTHER, memory_id=OTHER, digest=entry().digest + 5)
     of = [replace(each, bucket=bucket(ID)) for each in (first, second)]
     here = [replace(each, digest=each.digest + by) for each, by in zip(of, (3, -3), strict=True)]
@@ -265,7 +266,7 @@ async def test_a_closer_look_sees_what_sums_of_buckets_hide() -> None:
 
 
 async def test_a_closer_look_at_tombstones() -> None:
-    """One that is ahead of its row is seen, one that is not is well."""
+    """A tombstone with a higher revision than its row is reported; one that is not ahead is accepted."""
     assert await closer([row()], [entry()]) == frozenset()
     assert await closer([row()], [entry(), entry(1, tombstone=True)]) == frozenset()
     assert await closer([row()], [entry(), entry(1, revision=9, tombstone=True)]) == {entry().bucket}
@@ -279,7 +280,7 @@ def test_a_stamp_of_the_future_is_not_young() -> None:
 
 
 async def test_stamps_of_the_future_do_not_shut_the_gate() -> None:
-    """Neither a clock that was ahead when the process began, nor an event that says it was made later than now."""
+    """Neither a clock that was ahead at the start nor an event dated in the future delays the comparison."""
     clock, waiting = FakeClock(START + 10**9), Waiting()
     quiescent = QuiescentSince(waiting.unpublished_since, {IndexKind.TEXT: waiting.oldest}, clock)
     clock.advance(-(10**9))

@@ -1,4 +1,4 @@
-"""What a reindex waits for: for all that was announced until then, and for nothing that comes steadily behind it."""
+"""A reindex waits for everything announced until the scan ended, and not for events that keep arriving after it."""
 
 import uuid
 from collections.abc import AsyncIterator, Sequence
@@ -30,7 +30,7 @@ __all__ = ["clock", "database", "store"]
 
 @dataclass
 class Stream:
-    """`memory.reindex` and its readers, as far as they are asked."""
+    """`memory.reindex` and its readers, as far as the test needs them."""
 
     published: list[tuple[str, bytes]] = field(default_factory=list)
     waiting: int = 0
@@ -49,7 +49,7 @@ class Stream:
 
 @dataclass
 class Scene:
-    """A reindex of the text index of three memories, after its scan."""
+    """A reindex of the text index with three memories, after its scan."""
 
     store: SqlStore
     index: TantivyText
@@ -72,12 +72,12 @@ class Scene:
             await self.step()
 
     async def compare(self) -> None:
-        """Once all that was announced is done."""
+        """Compare, as after everything announced was processed."""
         self.operation = replace(self.operation, result={**self.operation.result, "announced_by": 1})
         await self.step()
 
     async def write(self) -> None:
-        """As the readers do."""
+        """Write the new index, as the readers do."""
         ids = [row.id for row in await self.store.expected_entries.list_extent(Extent(kind=IndexKind.TEXT), "", 10)]
         generation = next(
             each for each in await self.store.generations.written(IndexKind.TEXT) if each.name == NEW.name
@@ -123,7 +123,7 @@ async def test_writers_that_keep_up_with_the_walk_do_not_keep_it_going(
 
 
 async def test_what_an_hour_fast_clock_stored_before_is_walked_through_too(scene: Scene, database: Database) -> None:
-    """The comparison takes it for what has changed just now: nothing else would bring it into the new index."""
+    """The comparison takes the memory for a recent change, so only the scan brings it into the new index."""
     ahead = memory("ahead", now=scene.clock.now() + 3600 * MICROSECONDS)
     await put(database, ahead)
     scene.stream.oldest = None
@@ -137,7 +137,7 @@ async def test_what_an_hour_fast_clock_stored_before_is_walked_through_too(scene
 async def test_what_comes_steadily_is_not_waited_for(scene: Scene) -> None:
     await scene.to_comparing()
     await scene.write()
-    # The readers never rest, but they have done what the scan announced.
+    # The readers are always busy, but they have processed what the scan announced.
     scene.clock.advance(MICROSECONDS)
     scene.stream.waiting, scene.stream.oldest = 300, scene.clock.now()
 
@@ -161,7 +161,7 @@ async def test_what_was_announced_is_waited_for_before_anything_counts_as_lackin
 
 
 async def test_beside_readers_that_stand_still_it_is_compared_now_and_then(scene: Scene) -> None:
-    """A comparison adds up all that there is: not each second for as long as nobody reads."""
+    """A comparison sums up the whole index, so it does not run every second while no reader makes progress."""
     await scene.to_comparing()
     scene.stream.waiting, scene.stream.oldest = 1, scene.operation.result["announced_by"]
     compared = 0
@@ -173,7 +173,7 @@ async def test_beside_readers_that_stand_still_it_is_compared_now_and_then(scene
             continue
 
     assert scene.operation.result["rounds"] == 0
-    assert compared == 11  # after ten minutes of patience, and each minute of the other ten
+    assert compared == 11  # one after ten minutes of patience, then one in each of the other ten minutes
 
     await scene.write()
     scene.stream.waiting, scene.stream.oldest = 0, None
@@ -188,7 +188,7 @@ async def test_what_is_announced_again_is_published_and_taken_before_the_next_ro
     entries = await scene.store.outbox.take(100)
     assert len(entries) == 3
 
-    for _ in range(20):  # far more often than it would be announced again
+    for _ in range(20):  # far more comparisons than it takes to announce a memory again
         scene.clock.advance(MICROSECONDS)
         with pytest.raises(TryLater, match="not published yet"):
             await scene.step()
@@ -209,7 +209,7 @@ async def test_what_is_announced_again_is_published_and_taken_before_the_next_ro
 async def test_what_a_slow_clock_stores_all_the_time_does_not_count_as_lacking(
     scene: Scene, database: Database
 ) -> None:
-    """Each comparison meets some of it on its way into both; none of it twice."""
+    """Each comparison finds some memories that are still being written to both indexes, but none of them twice."""
     await scene.to_comparing()
     for number in range(20):
         await put(database, memory(f"slow {number}", now=scene.clock.now() - 3600 * MICROSECONDS))
@@ -232,7 +232,8 @@ async def test_what_is_lacking_again_and_again_is_told(scene: Scene) -> None:
 
 
 async def test_a_swap_that_was_killed_in_the_middle_is_done_to_its_end(scene: Scene, database: Database) -> None:
-    """What changed while nobody could write the old index was never noted: that is announced by who goes on, too."""
+    """Changes made while nobody could write the old index were not recorded; the process that resumes announces them
+    too."""
     await to_swapping(scene, database)
     killed = scene.operation
 
@@ -247,7 +248,8 @@ async def test_a_swap_that_was_killed_in_the_middle_is_done_to_its_end(scene: Sc
 async def test_what_a_writer_took_that_did_not_know_yet_which_index_serves_is_announced_once_it_does(
     scene: Scene, database: Database
 ) -> None:
-    """For as long as its lease it knows the new one as being built, and notes nothing of what it writes."""
+    """Until its lease ends, the writer believes the new index is still being built and does not record what it
+    writes."""
     await to_swapping(scene, database)
     await scene.step()
     taken = await scene.store.outbox.take(100)
@@ -264,7 +266,7 @@ async def test_what_a_writer_took_that_did_not_know_yet_which_index_serves_is_an
 
 
 async def to_swapping(scene: Scene, database: Database) -> None:
-    """Another version made what serves, and the new index holds everything."""
+    """Another version built the serving index, and the new index holds everything."""
     await database.write(
         lambda connection: (
             connection.exec_driver_sql("UPDATE index_generations SET builder = 'older' WHERE name = 't-1'").rowcount

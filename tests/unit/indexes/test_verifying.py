@@ -1,4 +1,4 @@
-"""What a verification leaves behind when it is cancelled, what it looks for in a vector index, and how often."""
+"""What a cancelled verification leaves behind, what it looks for in a vector index, and how often it runs."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
@@ -79,7 +79,7 @@ async def test_what_is_cancelled_in_the_middle_is_forgotten(
 
 @pytest.fixture
 async def merging(store: SqlStore) -> AsyncIterator[tuple[Merging, QdrantVectors]]:
-    """A vector index that serves, on a server as old as is supported."""
+    """A serving vector index on the oldest supported server."""
     client = Merging(":memory:")
     index = QdrantVectors(lambda: client, "ob")
     await index.prepare("first", 3)
@@ -123,7 +123,7 @@ async def test_a_tombstone_that_still_has_its_vector_is_a_difference(
 async def test_every_entry_is_compared_once_a_day_and_counted_every_time(
     store: SqlStore, clock: FakeClock, merging: tuple[Merging, QdrantVectors], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A count finds what should not be there."""
+    """A count finds entries that should not be there."""
     _, index = merging
     sums, options = index.sums, []
 
@@ -147,7 +147,7 @@ async def test_every_entry_is_compared_once_a_day_and_counted_every_time(
 async def test_an_index_of_another_database_is_left_alone(
     store: SqlStore, database: Database, clock: FakeClock, tmp_path: Path
 ) -> None:
-    """Nothing is removed from it, unless somebody says that the database is the right one."""
+    """Nothing is removed from the index, unless somebody confirms that the database is the right one."""
     index = TantivyText(tmp_path / "text", commit_ms=1)
     quiescent = QuiescentSince(store.outbox.unpublished_since, {IndexKind.TEXT: nothing_waits}, clock)
     verifier = Verifier(

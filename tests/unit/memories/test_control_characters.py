@@ -1,4 +1,4 @@
-"""No field of any request, event or line of an import takes a control character: generated from the models."""
+"""No field of a request, event or import line accepts a control character. The cases are generated from the models."""
 
 import json
 import uuid
@@ -32,13 +32,13 @@ SHAPES: Mapping[str, Callable[[str], Any]] = {
     "deep": lambda text: {"a": [{"b": text}]},
 }
 NOT_KEPT = {
-    # Cleaned on its way into a page, for what agents post there is often a terminal's output.
+    # Cleaned when a page is written, because agents often post terminal output here.
     "MarkerBody.content",
     "MarkerBody.attrs",
-    # Nothing may be left out or refused of them: written as \\u001b.
+    # Must be kept complete and must not be refused: control characters are written as \\u001b.
     "ThoughtBody.content",
     "ThoughtPatchBody.content",
-    # Reads: compared with what is there, and never kept. Of paths, what can't be printed is refused by the vault.
+    # Reads: compared with stored values and never kept. The vault refuses unprintable characters in paths.
     "VaultListQuery.path",
     "VaultListQuery.cursor",
     "VaultReadQuery.path",
@@ -46,17 +46,17 @@ NOT_KEPT = {
     "VaultSearchQuery.q",
     "ArcsQuery.q",
     "SearchQuery.cursor",
-    # Its members are fields here; unknown ones are passed over.
+    # The members of these objects are fields here; unknown ones are ignored.
     "RecallBody.filter",
     "SubscriptionBody.filter",
-    # Taken apart and checked one by one, as the models that stand beside them here.
+    # Parsed and checked item by item, with the item models listed here.
     "BatchBody.memories",
     "RecallBatchBody.queries",
     "ThoughtBatchBody.thoughts",
-    # Of an import: told to nobody.
+    # Fields of an import that nobody is shown.
     "Header.workspace_id",
     "Header.filters",
-    # A workspace that must be there, and whose name has none; what isn't text of anyone's.
+    # Names an existing workspace, whose name has no control characters; or not free text.
     "MemorySubmitted.workspace_id",
     "SignalRaised.workspace_id",
     "SignalAcknowledged.workspace_id",
@@ -71,7 +71,7 @@ INBOUND = (streams.SUBMITTED, streams.SIGNAL_RAISED, streams.SIGNAL_ACKNOWLEDGED
 
 
 def models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Those that a type names, and those that they name."""
+    """Yield the models that an annotation names, and the models of their fields."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
         for field in annotation.model_fields.values():
@@ -135,7 +135,7 @@ def test_what_is_cleaned_is_taken() -> None:
 
 
 def test_lines_of_earlier_versions_are_read_without_those_that_they_took() -> None:
-    """Until they were refused at write, C1 characters were stored: their memories can be restored."""
+    """C1 characters were stored until they were refused at write; such memories can still be restored."""
     given, c1 = Marks(), "".join(map(chr, range(0x80, 0xA0)))
     line = {**memory_line(given), "id": str(uuid.uuid4())}
     texts = ("content", "project", "agent_id", "session_id", "speaker", "source")

@@ -1,4 +1,4 @@
-"""What a recall returned is not stored again."""
+"""Text that a recall returned is not stored again."""
 
 import pytest
 from hypothesis import given

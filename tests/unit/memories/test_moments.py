@@ -1,4 +1,4 @@
-"""Times as callers write them: whatever the zone and the year, a moment in UTC or a refusal."""
+"""Times as callers write them: in any zone and year they give a time in UTC, or are refused."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""The words before a text, the same on every machine, whatever its language and time zone; and when a text is cut."""
+"""The header before a text is the same on every machine, language and time zone; and when a text is cut."""
 
 import re
 from dataclasses import replace

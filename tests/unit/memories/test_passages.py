@@ -1,4 +1,4 @@
-"""The laws of cutting a text into model inputs."""
+"""Properties of cutting a text into model inputs."""
 
 import re
 import time
@@ -50,7 +50,8 @@ def test_every_character_is_in_a_passage(text: str, header: str, kind: Model) ->
     assert whole.startswith(first)
     ends = {0: len(first)}
     for piece in others:
-        # Where the piece can lie (a text may repeat itself): it begins after the one before began, and leaves no gap.
+        # Positions where the piece can be (a text may repeat itself): it starts after the previous one started, and
+        # leaves no gap.
         ends = {
             at: at + len(piece)
             for at in occurrences(whole, piece)
@@ -122,7 +123,7 @@ def test_cuts_lie_between_paragraphs_or_sentences_where_there_are_some() -> None
 
 
 def test_a_word_beyond_the_models_longest_is_read_in_parts() -> None:
-    """As one word WordPiece would know it only as [UNK], and every such word would be the same."""
+    """As one word WordPiece would map it to [UNK], like every other such word."""
     (unknown,) = set(wordpiece.ids("w" * 4000))
 
     pieces = passages("w" * 4000, "", EXACT)
@@ -170,7 +171,7 @@ def test_an_unknown_model_is_given_what_any_model_takes() -> None:
 @given(TEXTS, KINDS)
 @settings(max_examples=examples(150), deadline=None)
 def test_no_text_has_more_tokens_than_bytes(text: str, kind: Model) -> None:
-    """By this most texts are known to fit before they are counted."""
+    """This bound shows for most texts that they fit, without counting tokens."""
     broken = break_words(text, kind.word_chars)
 
     assert count_tokens(broken, kind) <= len(broken.encode()) + 2

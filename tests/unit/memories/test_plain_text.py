@@ -1,4 +1,4 @@
-"""No code point that nobody would see is shown as it is: the tables against Python's own data, each by each."""
+"""Invisible code points are never shown as they are: our tables against Python's data, for every code point."""
 
 import re
 import sys
@@ -11,7 +11,7 @@ from rich._emoji_codes import EMOJI as SOME_EMOJI
 from openbrain.domain.text.displayed import one_line, plain
 
 PICTURE = "\ufe0f"
-# Signs that stand before the digits that they belong to: of category Cf, and seen.
+# Visible signs of category Cf, written before the digits that they belong to.
 SEEN_FORMAT = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
 IGNORABLE_OF_OTHER_CATEGORIES = (
     *(0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2065, 0x3164, 0xFFA0),
@@ -26,7 +26,7 @@ def characters(*categories: str) -> Iterator[str]:
 
 
 def mangled(seen: Iterable[str]) -> list[str]:
-    """Those that are not shown as they are."""
+    """The code points that `plain` changes."""
     every = list(seen)
     blocks = (every[start : start + 1000] for start in range(0, len(every), 1000))
     changed = (block for block in blocks if plain("a".join(block)) != "a".join(block))
@@ -41,7 +41,7 @@ def test_what_a_terminal_obeys_or_nobody_sees_is_an_escape() -> None:
 
 
 def test_everything_else_is_shown_as_it_is() -> None:
-    """Letters, marks, numbers, punctuation, symbols, spaces, and what a later Unicode may assign."""
+    """Letters, marks, numbers, punctuation, symbols, spaces, and code points not yet assigned."""
     left_out = {*map(chr, IGNORABLE_OF_OTHER_CATEGORIES + BLANK), *map(chr, range(0x13430, 0x13440))}
     hidden = {"Cc", "Cf", "Cs", "Zl", "Zp"}
     seen = [each for each in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(each) not in hidden]
@@ -50,7 +50,7 @@ def test_everything_else_is_shown_as_it_is() -> None:
 
 def test_one_selector_is_let_through_after_an_emoji() -> None:
     single = [text for text in SOME_EMOJI.values() if len(text) == 1 and not 0x1F3FB <= ord(text) <= 0x1F3FF]
-    # Letters of flags are none; the helm is one for `rich` alone.
+    # Regional indicators are no pictures alone; the helm symbol is one only for `rich`.
     pictures = [each for each in single if not 0x1F1E6 <= ord(each) <= 0x1F1FF and each != "\u2388"]
     assert len(pictures) > 1000
     for emoji in pictures:

@@ -1,4 +1,5 @@
-"""Records of recalls go behind the answers: in batches, kept while the truth is away, given up only when too many."""
+"""Records of recalls are written after the answers, in batches; kept while the database is away, dropped only if too
+many."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,7 +17,7 @@ from tests.support.waiting import PATIENCE_S, until
 
 
 class Kept:
-    """The port, as a truth that can be taken away."""
+    """The recording port, with a database that can be made unavailable."""
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""From what is offered to what is stored."""
+"""From a submission to what is stored."""
 
 import asyncio
 import unicodedata
@@ -25,7 +25,7 @@ from tests.unit.operating.test_auth import actor
 
 
 class Masking:
-    """Masks a secret and refuses another."""
+    """Masks one secret and refuses another."""
 
     def passes(self, texts: Sequence[NamedText]) -> bool:
         return not any("hunter2" in text or "refuse-me" in text for _, text in texts)
@@ -38,7 +38,7 @@ class Masking:
 
 
 class Mask(DetectingPolicy):
-    """In every workspace."""
+    """Applies `Masking` in every workspace."""
 
     def of(self, workspace_id: str) -> Masking:
         return Masking()
@@ -228,7 +228,7 @@ def test_a_change_takes_the_same_way_as_new_content() -> None:
 
 
 class Kept:
-    """Takes what is written, and nothing else."""
+    """Records what is written, and does nothing else."""
 
     def __init__(self) -> None:
         self.writes: list[Write] = []

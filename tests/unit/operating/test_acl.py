@@ -1,4 +1,4 @@
-"""The rules of the stream server's users come from the table of streams."""
+"""The ACL rules of the stream server's users are derived from the table of streams."""
 
 from pathlib import Path
 

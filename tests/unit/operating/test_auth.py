@@ -1,4 +1,4 @@
-"""Keys, and what they allow."""
+"""API keys, and what they allow."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ def actor(**changes: Any) -> Actor:
 
 
 class Keys:
-    """The one question that a keyring asks, counted: a database would answer it the same."""
+    """The lookup that a keyring makes, counted; it answers as a database would."""
 
     def __init__(self, *keys: tuple[str, ApiKey]) -> None:
         self.keys = {hash_secret(secret): key for secret, key in keys}

@@ -1,4 +1,4 @@
-"""What is stored is its owner's alone, also in a folder that an earlier version or a hand made."""
+"""Stored files are readable by their owner only, also in a folder made by an earlier version or by hand."""
 
 import os
 from pathlib import Path
@@ -29,12 +29,12 @@ def test_an_open_folder_is_closed_with_all_that_is_in_it(tmp_path: Path, mode: i
         path.chmod(mode)
     with capture_logs() as said, DataFolder(folder):
         assert {rights(path) & 0o077 for path in (folder, *folder.rglob("*")) if not path.is_symlink()} == {0}
-        assert all(rights(file) & 0o700 == mode & 0o700 for file in files), "its owner's rights stay"
+        assert all(rights(file) & 0o700 == mode & 0o700 for file in files), "the owner keeps its rights"
         assert rights(outside) == mode & 0o777
     assert [each["event"] for each in said] == ["start.folder_closed"]
     with capture_logs() as again, DataFolder(folder):
         pass
-    assert again == [], "said once"
+    assert again == [], "reported once"
 
 
 def test_a_vault_in_it_keeps_its_rights(tmp_path: Path) -> None:
@@ -55,6 +55,6 @@ def test_a_folder_of_someone_else_is_refused(tmp_path: Path, monkeypatch: pytest
 
 def test_a_file_system_without_rights_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o755)
-    monkeypatch.setattr(Path, "chmod", lambda *_: None)  # as a mounted FAT does
+    monkeypatch.setattr(Path, "chmod", lambda *_: None)  # as on a mounted FAT file system
     with pytest.raises(SetupError, match="has no permissions"):
         DataFolder(tmp_path).open()

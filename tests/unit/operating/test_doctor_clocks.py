@@ -1,4 +1,4 @@
-"""A clock is told to be wrong by what it shows, never by how long the answer took."""
+"""A clock is reported as wrong for the time it shows, never for how long the answer took."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A file of an export that was cut anywhere: told as such, and gone on with."""
+"""An export file that was cut anywhere is reported as cut, and the export can be resumed."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ def test_a_cut_footer_is_told(tmp_path: Path) -> None:
         file.write_bytes(WHOLE[:cut])
         told[cut] = check(file).problem
 
-    # Only its newline may be missing.
+    # At most the final newline may be missing.
     assert [cut for cut, problem in told.items() if not problem] == [len(WHOLE) - 1, len(WHOLE)]
 
 

@@ -1,4 +1,4 @@
-"""One leads, duties never stop while it leads, and what goes wrong in one harms no other."""
+"""One housekeeper leads, its duties never stop while it leads, and a failing duty does not affect the others."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ LEASE_S = 0.06
 
 
 class Lease:
-    """The database's word on who leads."""
+    """The database's lease, which decides who leads."""
 
     def __init__(self) -> None:
         self.holder = ""
@@ -35,7 +35,7 @@ class Lease:
 
 
 class Time:
-    """A monotonic clock that can jump, as it does for a process that stood still."""
+    """A monotonic clock that can jump, as it seems to do in a process that was suspended."""
 
     def __init__(self) -> None:
         self.ahead = 0.0
@@ -56,7 +56,7 @@ def keeper(lease: Lease, time: Time, *rounds: Callable[[], Awaitable[int]]) -> L
 
 
 class Counted:
-    """A duty that counts its rounds, and fails when told to."""
+    """A duty that counts its rounds, and fails if an error is set."""
 
     def __init__(self) -> None:
         self.rounds = 0
@@ -69,7 +69,7 @@ class Counted:
         return 0
 
     async def can_continue(self) -> None:
-        """Wait for another round."""
+        """Wait until at least one more whole round has run."""
         before = self.rounds
 
         async def more() -> bool:
@@ -173,7 +173,7 @@ class Box:
 
 
 class Press:
-    """A publisher that refuses from one entry on."""
+    """A publisher that refuses every entry from index `refuses` on."""
 
     def __init__(self, refuses: int | None = None, error: Exception | None = None) -> None:
         self.published: list[bytes] = []
@@ -231,7 +231,7 @@ async def test_a_duty_in_its_long_pause_is_not_stuck_and_one_that_hangs_is() -> 
 
 
 async def test_a_round_that_loses_its_cancellation_begins_no_long_pause() -> None:
-    """As Python 3.11 does inside a wait for Redis."""
+    """Python 3.11 can lose a cancellation like this inside a wait for Redis."""
     begun = asyncio.Event()
 
     async def deaf() -> int:
@@ -249,7 +249,7 @@ async def test_a_round_that_loses_its_cancellation_begins_no_long_pause() -> Non
 
 
 async def test_it_stops_though_the_cancellation_was_lost_while_it_asked_for_the_lease() -> None:
-    """As Python 3.11 can lose one that meets the end of an inner wait."""
+    """Python 3.11 can lose a cancellation that arrives as an inner wait ends."""
     asked = asyncio.Event()
 
     class Losing(Lease):

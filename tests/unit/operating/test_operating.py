@@ -1,4 +1,4 @@
-"""Operations are worked on in turn, resumed by another after a kill, cancelled between steps, and fail alone."""
+"""Operations run in turn, are resumed after a kill, can be cancelled between steps, and fail alone."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -28,7 +28,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
 
 @dataclass
 class Counting:
-    """A kind that counts to its request's number, and remembers what it did."""
+    """A kind that counts up to the number in its request, and records what it did."""
 
     did: list[tuple[str, int]] = field(default_factory=list)
     before: Callable[[Operation], Awaitable[None]] | None = None
@@ -65,7 +65,7 @@ async def standing(store: SqlStore, operation_id: str) -> Operation:
 
 
 async def rounds(store: SqlStore, one: Worker, most: int = 50) -> int:
-    """Until there is nothing to do."""
+    """Run rounds until there is nothing to do."""
     for count in range(most):
         clock_of(store).advance(1000)
         if not await one.round():
@@ -110,7 +110,7 @@ async def test_what_a_killed_worker_left_is_taken_up_where_it_was_written_down(s
     kind = Counting()
     heir = worker(store, kind, "heir")
 
-    assert await rounds(store, heir) == 0  # the hold of the dead one counts still
+    assert await rounds(store, heir) == 0  # the dead worker's lease still counts
     await age_holds(store, 31)
     assert await rounds(store, heir) == 2
 

@@ -1,4 +1,4 @@
-"""The public names of the package: each is there, none costs a driver before it is used."""
+"""The public names of the package: each exists, and none imports a driver before it is used."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""One settings class: its page is true, the original names are understood, nothing secret is shown."""
+"""One settings class: its reference page is current, the original names are accepted, no secret is shown."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The settings file: what it says holds, the environment wins, and each value tells where it comes from."""
+"""The settings file: its values apply, the environment takes precedence, and each value reports its source."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`openbrain top`: what two looks at the API's counters say, and which groups stand first."""
+"""`openbrain top`: what two samples of the API's counters show, and which groups are listed first."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def counted(fast: int, slow: int, *, start: int = 7, degraded: int = 0) -> str:
-    """The API's metrics after so many recalls below 0.1 s, and so many between that and 1 s."""
+    """The API's metrics after `fast` recalls below 0.1 s and `slow` recalls between 0.1 s and 1 s."""
     labels = 'method="POST",route="/v1/brain/recall"'
     return f"""# TYPE openbrain_api_request_seconds histogram
 openbrain_api_request_seconds_bucket{{le="0.1",{labels}}} {fast}

@@ -1,4 +1,4 @@
-"""How far words are apart."""
+"""The edit distance between words."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""When an index that hangs is asked: by how many recalls, and when again."""
+"""How many recalls may ask a hanging index, and when it is asked again."""
 
 import pytest
 
@@ -68,7 +68,7 @@ def test_recalls_that_were_under_way_when_it_opened_make_no_pause_longer(breaker
 
 
 def test_a_try_that_is_broken_off_is_followed_by_another(breaker: Breaker, clock: Clock) -> None:
-    """Whoever asked went away: nobody says how it ended."""
+    """The caller of the attempt went away, so its result is never reported."""
     hang(breaker, HUNG)
     clock.now += 1.1
     assert breaker.lets()

@@ -1,4 +1,4 @@
-"""From typed text to a query, and from places in a text to what is shown of it."""
+"""From typed text to a query, and from match positions to the excerpt that is shown."""
 
 import pytest
 from hypothesis import given

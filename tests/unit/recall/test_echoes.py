@@ -1,4 +1,4 @@
-"""What says the same as what is shown before it, and what only looks like it."""
+"""Which memories repeat one that is shown before them, and which only resemble it."""
 
 import json
 from dataclasses import replace
@@ -149,4 +149,4 @@ def test_a_glance_is_enough_for_most() -> None:
     outlines = [(about(each), Outline.of(each)) for each in sayings]
 
     looks = sum(one[0] == other[0] and one[1].may_say_all(other[1]) for one in outlines for other in outlines)
-    assert looks < 3 * len(sayings), "itself, the other of its pair, and hardly another one"
+    assert looks < 3 * len(sayings), "each is compared with itself, the other of its pair, and hardly any other"

@@ -1,4 +1,4 @@
-"""Laws of fusion."""
+"""Properties of fusion."""
 
 import random
 from collections.abc import Sequence

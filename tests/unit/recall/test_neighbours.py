@@ -1,4 +1,4 @@
-"""Laws of what neighbours in a session add."""
+"""Properties of what neighbours in a session add."""
 
 import random
 

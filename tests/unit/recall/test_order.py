@@ -1,4 +1,4 @@
-"""Laws of order."""
+"""Properties of the order of hits."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""Hits of few sessions make room for near ones of others, and for nothing else."""
+"""Hits of a few sessions make room for near hits of other sessions, and for nothing else."""
 
 from openbrain_api.recall.hits.sessions import spread
 from openbrain_api.recall.order import RankedMemory
@@ -6,7 +6,7 @@ from tests.support.indexes.entries import memory
 
 
 def hits(*told: tuple[str, float]) -> list[RankedMemory]:
-    """By session ('' is no turn) and score."""
+    """Hits from pairs of session ('' means no turn) and score."""
     return [
         RankedMemory(memory(session_id=session, turn=turn if session else None), score)
         for turn, (session, score) in enumerate(told)
@@ -14,7 +14,7 @@ def hits(*told: tuple[str, float]) -> list[RankedMemory]:
 
 
 def shown(found: list[RankedMemory], top_k: int) -> list[int]:
-    """The places that the first had."""
+    """The original positions of the hits that are shown."""
     places = {hit.memory.id: place for place, hit in enumerate(found)}
     return [places[hit.memory.id] for hit in spread(found, top_k)]
 

@@ -1,5 +1,5 @@
-"""The book of standing queries finds what a plain comparison finds, whatever came and went; and nothing that its agent
-may not see."""
+"""The index of standing queries finds what a plain comparison finds, after any additions and removals, and nothing
+that the query's agent may not see."""
 
 import math
 from array import array
@@ -63,7 +63,7 @@ memories = st.builds(
 def similarity(
     query: StandingQuery, own: "dict[str, array[float]]", row: Memory, passages: Sequence["array[float]"]
 ) -> float | None:
-    """As slowly as it can be said."""
+    """The similarity, computed in the slow and obvious way."""
     near = (
         max((sum(a * b for a, b in zip(own["m1"], each, strict=True)) for each in passages), default=-1.0)
         if ("m1" in own)
@@ -87,7 +87,7 @@ def test_it_finds_what_is_near_or_named_and_what_may_be_seen(
     standing: dict[str, tuple[StandingQuery, dict[str, array[float]]]] = {}
     for start in range(0, len(changes), at_once):
         some = changes[start : start + at_once]
-        # Of a query that changed twice the last is what the database gives.
+        # If a query changed twice, the database gives its last version.
         latest = {query.id: (query, own) for query, own in some}
         book.apply([query for query, _ in latest.values()], {name: own for name, (_, own) in latest.items()})
         standing |= latest

@@ -1,4 +1,4 @@
-"""Which rows a recall reads, and that those it leaves unread could not have been in the answer."""
+"""Which rows a recall reads, and that the rows it skips could not have been in the answer."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ STATES = ("alive", "dead", "gone")
 
 
 class Rows:
-    """Rows by id, and what was asked for."""
+    """Rows by id, which record how many ids each read asked for."""
 
     def __init__(self, rows: Sequence[Memory]) -> None:
         self._rows = {row.id: row for row in rows}
@@ -59,7 +59,7 @@ def test_what_is_read_decides_the_answer(some: list[tuple[float, str]], top_k: i
     scores = {row.id: score for row, (score, _) in zip(rows, some, strict=True)}
     kept = [row for row, (_, state) in zip(rows, some, strict=True) if state != "gone"]
     living = [RankedMemory(row, scores[row.id]) for row in kept if row.deleted_at is None]
-    # Buckets are measured from the best that stands, here and there.
+    # Both functions measure buckets from the best live score.
     answer, dropped = stand(Rows(kept), scores, top_k)
 
     assert answer == best(living, top_k)

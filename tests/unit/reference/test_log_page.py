@@ -1,4 +1,4 @@
-"""docs/reference/logs.md names every event that the code says, where, at which level and with which fields."""
+"""docs/reference/logs.md names every event that the code logs, with its place, level and fields."""
 
 import ast
 import re
@@ -41,13 +41,13 @@ def module(path: Path) -> str:
 
 @cache
 def nodes() -> dict[Path, list[ast.AST]]:
-    """Every node of every module that has a logger."""
+    """Every AST node of every module that has a logger."""
     sources = {path: path.read_text(encoding="utf-8") for path in CODE}
     return {path: list(ast.walk(ast.parse(source))) for path, source in sources.items() if "get_logger" in source}
 
 
 def calls() -> Iterator[Call]:
-    """Every call of a logger, whatever it is called there."""
+    """Every call of a logger, whatever name the logger has there."""
     for path, found in nodes().items():
         loggers = {
             target.id
@@ -104,7 +104,7 @@ def test_every_event_is_told_and_nothing_else() -> None:
 
 
 def test_loggers_are_made_alike() -> None:
-    """Named by their module, so that a line says where it comes from."""
+    """Loggers are named by their module, so that a log line shows where it comes from."""
     makers = {
         ast.unparse(node)
         for found in nodes().values()

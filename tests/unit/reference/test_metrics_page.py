@@ -29,6 +29,6 @@ def test_labels_are_names_that_no_caller_chooses() -> None:
 
     assert labels == {
         *("stream", "group", "outcome", "method", "route", "status", "index", "fault", "severity", "step"),
-        # Of the settings: those that have a vault.
+        # From the settings: the workspaces that have a vault.
         *("source", "phase", "workspace"),
     }

@@ -1,4 +1,4 @@
-"""The page about signals has the table that the code has."""
+"""The reference page about signals has the same table as the code."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""So many at once, and no line without end."""
+"""A bulkhead bounds the number of concurrent calls and the length of its queue."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Caches of a process."""
+"""Caches within a process."""
 
 from openbrain.domain.caches import Fresh, Lru
 

@@ -1,4 +1,5 @@
-"""The client's distribution by itself: what it ships needs httpx and pydantic, and its two fronts are one."""
+"""The client's distribution alone needs only httpx and pydantic, and its sync and async classes have the same
+methods."""
 
 import asyncio
 import inspect
@@ -65,7 +66,7 @@ def test_every_file_is_in_one_distribution() -> None:
 def test_both_fronts_have_the_same_methods() -> None:
     methods = {name for name, each in inspect.getmembers(OpenBrain, inspect.isfunction) if not name.startswith("_")}
 
-    assert methods - set(vars(SyncOpenBrain)) == {"delivering"}, "without an event loop nothing runs beside"
+    assert methods - set(vars(SyncOpenBrain)) == {"delivering"}, "without an event loop nothing runs in the background"
 
 
 def answer(request: httpx.Request) -> httpx.Response:
@@ -79,7 +80,7 @@ def answer(request: httpx.Request) -> httpx.Response:
 
 @pytest.mark.parametrize("inside", [False, True])
 async def test_a_method_waits_for_its_answer(inside: bool) -> None:
-    """Inside of somebody's event loop too, as in a notebook."""
+    """Also inside a running event loop, as in a notebook."""
 
     def ask() -> None:
         with SyncOpenBrain("http://brain", transport=httpx.MockTransport(answer)) as brain:

@@ -1,4 +1,4 @@
-"""The clock that follows a database server's."""
+"""The clock that follows a database server's clock."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,10 +19,10 @@ HOUR = 3_600_000_000
 def test_it_tells_the_servers_time_whatever_the_host_says(
     host: int, there: int, back: int, passed: int, jump: int
 ) -> None:
-    """Within half of the journey of the answer, and also after somebody has set the host's clock."""
+    """The error is at most half of the answer's round trip, also after the host's clock was set."""
     server, wrong, steady = FakeClock(), FakeClock(START + host), FakeClock(77)
     clock = DatabaseClock(wrong, steady.now)
-    assert clock.now() == wrong.now(), "nobody has asked yet"
+    assert clock.now() == wrong.now(), "the server has not been asked yet"
 
     begun = clock.begin()
     assert begun is not None
@@ -37,7 +37,7 @@ def test_it_tells_the_servers_time_whatever_the_host_says(
     wrong.advance(jump)
 
     assert abs(clock.now() - server.now()) <= (there + back) // 2 + 1
-    assert (clock.begin() is None) == (passed < FRESH), "asked again now and then"
+    assert (clock.begin() is None) == (passed < FRESH), "the server is asked again now and then"
 
 
 def test_a_difference_that_the_journey_may_explain_moves_nothing() -> None:

@@ -1,4 +1,4 @@
-"""Calls that come at once are made as one."""
+"""Concurrent calls are merged into one."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from openbrain_api.broadcasts.coalescer import Coalescer
 
 
 class Calls:
-    """What was called, each time as soon as the door is open."""
+    """Records each call; a call ends once the door is open."""
 
     def __init__(self) -> None:
         self.made: list[tuple[str, list[str]]] = []

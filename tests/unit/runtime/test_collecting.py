@@ -1,4 +1,4 @@
-"""What a process keeps for ever is not looked at again and again."""
+"""Objects that a process keeps for ever are not scanned by every garbage collection."""
 
 import gc
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from openbrain.observability.gc_tuning import long_running
 
 
 class Node:
-    """Something that only a collection ends, when it holds itself."""
+    """A reference cycle, which only the garbage collector can free."""
 
     def __init__(self) -> None:
         self.me = self
@@ -17,7 +17,7 @@ class Node:
 
 @pytest.fixture
 def thawed() -> Iterator[None]:
-    """As a process begins; a run of tests has frozen what it collected."""
+    """Undo the freeze of the test run, to start like a new process."""
     gc.unfreeze()
     yield
     gc.freeze()

@@ -1,4 +1,4 @@
-"""The thread that commits for all: who shares a commit, and what each writer is told."""
+"""The thread that commits for all writers: who shares a commit, and what result each writer gets."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from tests.support.waiting import PATIENCE_S
 
 @dataclass
 class Disk:
-    """Where groups arrive: a commit lasts until it is let go."""
+    """Receives the groups; a commit lasts until `may_end` is released."""
 
     groups: list[Sequence[Batch]] = field(default_factory=list)
     began: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -54,7 +54,7 @@ def batch(entries: int = 1) -> Batch:
 
 
 def holding(commits: GroupCommit, disk: Disk, several: Sequence[Batch]) -> list["Future[Failures]"]:
-    """One commit that runs, and these batches behind it."""
+    """Start one commit and queue these batches behind it."""
     commits.submit(batch())
     assert disk.began.acquire(timeout=PATIENCE_S)
     return [commits.submit(each) for each in several]
@@ -92,7 +92,7 @@ def test_in_a_flow_commits_keep_their_pause(disk: Disk) -> None:
 
     for each in waiting:
         each.result(PATIENCE_S)
-    assert [len(group) for group in disk.groups] == [1, 2], "a full commit waits for nothing"
+    assert [len(group) for group in disk.groups] == [1, 2], "a full group waits for nothing"
     commits.close()
 
 
@@ -128,7 +128,7 @@ def test_who_gave_up_waiting_is_left_out(commits: GroupCommit, disk: Disk) -> No
 
 
 class Panic(BaseException):
-    """As the engine's panics come: no Exception."""
+    """Like the engine's panics, which do not derive from Exception."""
 
 
 @pytest.mark.parametrize("error", [TryLater("the disk is full"), Panic()])

@@ -1,4 +1,4 @@
-"""Hints: the first at once, then few, and the last commit is never left untold."""
+"""Hints: the first is sent at once, later ones are throttled, and the last commit is always announced."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ from openbrain_api.memories.committing import HINT_PAUSE_S, Hints
 
 
 class Counting:
-    """A wake that notes what was committed when it was notified."""
+    """A wake-up target that records what was committed at each notification."""
 
     def __init__(self) -> None:
         self.committed = 0

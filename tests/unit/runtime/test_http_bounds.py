@@ -1,4 +1,4 @@
-"""What does not end, or does not begin, on a real socket: it is ended, and everyone else is served meanwhile."""
+"""On a real socket, requests that never end or never begin are ended, and other clients are served meanwhile."""
 
 import asyncio
 
@@ -47,7 +47,7 @@ HALF = {
 
 
 async def is_served(connect: Connect) -> bool:
-    """Someone else, who asks something small."""
+    """True if another client's small request is answered."""
     peer = await connect()
     await peer.say(WHOLE)
     return await peer.status() == 200
@@ -131,7 +131,7 @@ async def test_a_body_that_goes_on_has_all_the_time() -> None:
     async with serving(App(), Bounds(head_s=0.2, body_s=0.5)) as connect:
         peer = await connect()
         await peer.say(POST + b"Content-Length: 8\r\n\r\n")
-        for _ in range(8):  # longer than any silence may be
+        for _ in range(8):  # longer than any allowed silence
             await asyncio.sleep(0.1)
             await peer.say(b"a")
         assert await peer.status() == 200

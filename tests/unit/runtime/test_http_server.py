@@ -1,4 +1,4 @@
-"""The HTTP server's manners towards connections."""
+"""How the HTTP server treats connections."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ import httpx
 from openbrain_cli.system.http.server import http_server
 
 PROXIES_S = 60
-"""How long those in front usually keep an idle connection."""
+"""How long proxies in front usually keep an idle connection."""
 
 
 async def _app(scope: Any, receive: Any, send: Any) -> None:
-    """Never asked."""
+    """Never called."""
 
 
 def test_an_idle_connection_is_closed_by_the_client_and_not_under_its_next_request() -> None:

@@ -1,4 +1,4 @@
-"""A step rests by what it computed and by what it waited for."""
+"""The rest after a step depends on how long it computed and how long it waited."""
 
 import pytest
 
@@ -14,7 +14,7 @@ NOW = 1_760_000_000_000_000
     [
         (True, 2.0, 2.0, LOOKING_REST * 2.0),
         (True, 2.0, 0.5, LOOKING_REST * 0.5 + WAITING_REST * 1.5),
-        (True, 2.0, 3.0, LOOKING_REST * 2.0),  # a second thread was at work as well
+        (True, 2.0, 3.0, LOOKING_REST * 2.0),  # a second thread was working as well
         (False, 2.0, 0.5, CHANGING_REST * 2.0),
     ],
 )

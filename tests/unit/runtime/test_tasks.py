@@ -1,4 +1,4 @@
-"""The end of background tasks."""
+"""How background tasks are ended."""
 
 import asyncio
 import contextlib
@@ -39,7 +39,7 @@ async def test_all_have_ended_whatever_their_outcome() -> None:
 
 
 async def test_a_cancellation_that_is_lost_is_repeated() -> None:
-    """As Python 3.11 can lose one in an inner wait."""
+    """Python 3.11 can lose a cancellation in an inner wait."""
     begun = asyncio.Event()
 
     async def lose_one() -> None:

@@ -1,4 +1,4 @@
-"""Events of another system: what is a signal is said by data, and nothing is guessed unless somebody asks for it."""
+"""Events of another system: data defines which of them are signals, and nothing is guessed unless requested."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,14 +23,14 @@ SPEC = StreamSpec(name=STREAM, data=ForeignEvent, published_by="another system",
 
 @dataclass
 class Came:
-    """An entry as the service hands it over."""
+    """An entry as the service passes it to a handler."""
 
     id: str
     event: CloudEvent[Any]
 
 
 def came(fields: dict[str, str], at_ms: int = NOW_MS) -> Came:
-    """By the bytes that would be read."""
+    """Decode the entry from the bytes that would be read from the stream."""
     entry = Entry(f"{at_ms}-0", [part.encode() for pair in fields.items() for part in pair])
     return Came(entry.id, SPEC.decoder()(as_event(SPEC, entry)))
 

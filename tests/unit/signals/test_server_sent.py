@@ -1,4 +1,4 @@
-"""Server-sent events: what is written is read again, however the bytes are cut."""
+"""Server-sent events: what is written can be read back, however the bytes are cut."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -53,7 +53,7 @@ def test_lines_may_end_as_elsewhere_and_data_may_be_several() -> None:
 
 @given(st.lists(st.sampled_from(["", "alpha", "beta"]), min_size=1, max_size=12))
 def test_a_key_of_some_orgs_is_told_the_numbers_of_the_others(orgs: list[str]) -> None:
-    """No number is missing, and nothing of another org is said."""
+    """No number is missing, and no event of another org is sent."""
     found = [encoded(spoken(number, org, f"of {org or 'none'}")) for number, org in enumerate(orgs, 1)]
     eyes = Viewer(workspace_id="w1", agent_id="ada", orgs=("alpha",), without_org=False)
 

@@ -1,4 +1,4 @@
-"""What raises, people and time do to a signal, as values."""
+"""How raises, people and time change a signal, tested on plain values."""
 
 from dataclasses import replace
 from typing import Any
@@ -54,7 +54,7 @@ GRAVE = [Severity.CRITICAL, Severity.NUCLEAR]
 
 
 def test_what_has_ended_stays_ended() -> None:
-    """A signal is raised anew as another; the row of the old one goes one way only."""
+    """An ended signal is raised anew as another row; the row of the old one never opens again."""
     ended = set(SignalState) - OPEN_STATES
     assert {state for (state, _), after in TRANSITIONS.items() if state in ended and after in OPEN_STATES} == set()
     assert {after for (state, step), after in TRANSITIONS.items() if step is Step.WORSENED} <= {
@@ -274,7 +274,7 @@ MORE = st.lists(st.tuples(SEVERITIES, st.integers(0, 3), st.sampled_from(["a", "
 
 @given(MORE, st.randoms(use_true_random=False))
 def test_the_order_of_raises_does_not_matter(more: list[tuple[Severity, int, str]], random: Any) -> None:
-    """Of one identity, by its key."""
+    """All raises have one identity, given by the dedup key."""
     some = [
         raised(severity=severity, at=START + at, content=text, title=text, dedup_key="k", ttl_s=at or None)
         for severity, at, text in more

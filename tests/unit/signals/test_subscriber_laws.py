@@ -1,4 +1,4 @@
-"""What an agent knows does not depend on the order in which it heard, nor on how often."""
+"""What an agent knows does not depend on the order in which it received broadcasts, nor on how often."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def stands(halts: Halts) -> set[str]:
 
 
 def standing(run: Sequence[Broadcast]) -> set[str]:
-    """What a list of broadcasts in order comes to."""
+    """The halts that are open after these broadcasts in order."""
     last = {each.halt_id: each.halt_state for each in run}
     return {str(halt) for halt, state in last.items() if state is HaltState.OPEN}
 
@@ -38,7 +38,8 @@ def test_halts_are_the_same_in_any_order(drawn: tuple[list[Broadcast], list[Broa
 
 @given(RUN, st.data())
 def test_a_state_read_meanwhile_changes_nothing(run: list[Broadcast], data: st.DataObject) -> None:
-    """It may be older than what was heard, or newer: then what it tells of is heard once more."""
+    """The state may be older than the broadcasts already applied, or newer: then broadcasts that it covers arrive
+    again."""
     at = data.draw(st.integers(0, len(run)))
     apply = data.draw(st.integers(0, len(run)))
     halts = Halts()
@@ -77,7 +78,7 @@ def test_only_halts_of_its_own_scope_stop_an_agent() -> None:
     assert stops(HaltScope.ORG, "x", "p", mine=("x", "q"))
     assert not stops(HaltScope.ORG, "x", "p", mine=("y", "p"))
     assert not stops(HaltScope.PROJECT, "x", "p", mine=("x", "q"))
-    assert stops(HaltScope.PROJECT, "x", "p", mine=("", "")), "who tells neither must stop"
+    assert stops(HaltScope.PROJECT, "x", "p", mine=("", "")), "an agent that names neither must stop"
 
 
 def test_a_state_tells_the_halts_of_one_scope_only() -> None:

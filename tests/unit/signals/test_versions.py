@@ -1,4 +1,4 @@
-"""Two versions of an event, read side by side."""
+"""Two versions of an event, read in parallel."""
 
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ STREAM = STORED.name
 
 
 class StoredV2(EventData):
-    """As it might become: the two numbers are one text, which no reader of the first version takes."""
+    """A possible second version: the two numbers are one text, which no reader of the first version accepts."""
 
     memory_id: str
     state: Annotated[str, Field(pattern=r"^\d+/\d+$")]

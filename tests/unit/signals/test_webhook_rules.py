@@ -1,4 +1,4 @@
-"""Where webhooks may post to, and that what they post can be proven."""
+"""Where webhooks may post to, and how receivers can verify what is posted."""
 
 import base64
 import hashlib
@@ -107,7 +107,7 @@ SPECIAL = (
     *("2001::/32", "2001:2::/48", "2001:10::/28", "2001:20::/28", "2001:30::/28", "2001:db8::/32", "2002::/16"),
     *("2620:4f:8000::/48", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8", "4000::/2"),
 )
-"""The special-purpose registries of IANA for IPv4 and IPv6, multicast, and what is not given out."""
+"""IANA's special-purpose registries for IPv4 and IPv6, multicast, and unallocated ranges."""
 
 
 @pytest.mark.parametrize("network", SPECIAL)
@@ -142,7 +142,7 @@ def test_a_signature_is_the_one_that_receivers_know() -> None:
     assert signature(secret, "m-1", 1_700_000_000, b"{}") == "v1," + base64.b64encode(expected).decode()
     assert len(key) == 32
     assert new_secret() != secret
-    # The example of the specification's own test vectors.
+    # The example from the specification's test vectors.
     assert (
         signature(
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",

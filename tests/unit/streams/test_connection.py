@@ -1,4 +1,4 @@
-"""URLs of Redis, and which errors mean what."""
+"""Redis URLs, and the meaning of its errors."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -105,7 +105,7 @@ def test_of_a_foreign_error_only_its_place_is_kept() -> None:
 
 @pytest.fixture
 def sentinel(private_server: Starter, tmp_path: Path) -> Iterator[tuple[ServerProcess, int]]:
-    """A Redis and a Sentinel that watches it."""
+    """A Redis server and a Sentinel that monitors it."""
     need("redis")
     server, port = private_server("redis"), free_port()
     configuration = tmp_path / "sentinel.conf"
@@ -140,7 +140,7 @@ def test_what_can_not_be_read_is_not_repeated(url: str) -> None:
 
 
 def test_a_room_refuses_its_url_before_it_serves() -> None:
-    """Else its process would stand there, reading nothing."""
+    """Otherwise the process would run without reading anything."""
 
     async def handler(_: Any) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line, ours and others' alike, with the trace, without content."""
+"""Logs: one JSON object per line for our loggers and others, with the trace and without content."""
 
 import io
 import json
@@ -53,7 +53,7 @@ def test_the_level_counts_and_people_get_no_json() -> None:
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is one."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -76,11 +76,11 @@ TRACEBACK = (
     'Traceback (most recent call last):\n  File "a.py", line 7, in f\n    g()\n  File "b.py", line 9, in g\n    h()\n'
     f"ValueError: {SECRET}\n{SECRET}\n"
 )
-"""As a web server prints what hinders a start."""
+"""As a web server logs an error that prevents its start."""
 
 
 def test_of_what_libraries_say_nothing_that_was_put_in_is_passed_on() -> None:
-    """Templates are theirs; values, finished sentences and the text of exceptions may hold anything."""
+    """Message templates are the library's own; values, formatted sentences and exception texts may contain anything."""
     out = io.StringIO()
     logs.configure(Logs(level="DEBUG"), out)
     library = logging.getLogger("somebody.elses")

@@ -1,4 +1,4 @@
-"""Batches as large as the time allows."""
+"""Batches are as large as the time limit allows."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Pauses, the breaker and the service's clock, with time and chance in hand."""
+"""Pauses, the breaker and the service's clock, with time and randomness under control."""
 
 import asyncio
 
@@ -72,7 +72,7 @@ async def test_trouble_is_told_when_it_begins_changes_and_ends() -> None:
 
 async def test_one_pause_of_the_stream_server_is_told_once_by_all_loops_of_a_process() -> None:
     async def sleep(_: float) -> None:
-        """At once."""
+        """Return at once."""
 
     outage = Outage()
     loops = [ErrorState(f"loop {number}", 5, sleep, outage) for number in range(20)]
@@ -85,7 +85,7 @@ async def test_one_pause_of_the_stream_server_is_told_once_by_all_loops_of_a_pro
         for each in loops[:2]:
             await each.record(OSError())
         loops.remove(each)
-        del each  # its room was stopped meanwhile
+        del each  # the service was stopped meanwhile
         loops[0].clear()
     begun_and_over = ["streams.redis_trouble", "streams.redis_answers"]
     assert [line["event"] for line in logs] == begun_and_over * 3

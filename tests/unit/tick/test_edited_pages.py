@@ -1,4 +1,4 @@
-"""A page whose heat, status and folder alone change is known without being read again: as if it had been."""
+"""A page of which only heat, status and folder change is known without being read again, as if it had been read."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Feed files: their exact form, their bounds, and that they change only with what they say."""
+"""Feed files: their exact form and size limits; they change only if their content does."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

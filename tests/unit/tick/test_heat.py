@@ -1,4 +1,4 @@
-"""Heat: the formula by hand, and what must never make an arc colder."""
+"""Heat: the formula checked by hand, and what must never make an arc colder."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ BASE = arc(page("2026-11-22-a"))
 @pytest.mark.parametrize(
     ("changed", "replayed", "spec", "head"),
     [
-        # Of today, one session: 3 for its age; the session counts where none is free.
+        # Created today, one session: 3 for its age. In `head` no session is free, so it adds one.
         ({}, 0, 3, 4),
         ({"created_us": NOW - 24 * HOUR}, 0, 3, 4),
         ({"created_us": NOW - 24 * HOUR - 1}, 0, 1, 2),
@@ -39,7 +39,7 @@ BASE = arc(page("2026-11-22-a"))
         ({"status": "active"}, 0, 5, 6),
         ({"errors": 9}, 0, 3, 4),
         ({}, 2, 5, 6),
-        # 4 whole days: two beyond the start of the decay, which is one interval; the other begins after 7.
+        # 4 whole days: two after the decay starts in `spec`, which is one interval; `head` starts to decay after 7.
         ({"created_us": NOW - 4 * DAY, "tools": 2000}, 0, 3, 5),
         ({"created_us": NOW - 11 * DAY, "tools": 2000, "status": "active"}, 0, 2, 6),
         ({"created_us": NOW - 90 * DAY, "tools": 9000, "status": "active"}, 0, 0, 0),

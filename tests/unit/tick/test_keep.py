@@ -1,4 +1,4 @@
-"""The keeper's pass: what comes to mind, what leaves it, and one pass for all of it."""
+"""The keeper's pass: what enters the mind, what leaves it, and that one pass does it all."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -46,10 +46,10 @@ def test_a_hot_arc_gets_a_reference_and_stays_where_it_is(vault: Vault) -> None:
 def test_it_leaves_only_below_the_lower_threshold_and_comes_back(vault: Vault) -> None:
     path = put(vault, "arc", **HOT)
     vault.tick()
-    vault.write(path, page("2026-11-22-arc", created="2026-11-22T10:00:00Z", status="active"))  # 5: between the two
+    vault.write(path, page("2026-11-22-arc", created="2026-11-22T10:00:00Z", status="active"))  # heat 5: in between
     vault.tick()
     assert names(vault, CONSCIOUS) == {"arc"}
-    vault.write(path, page("2026-11-22-arc", created="2026-11-22T10:00:00Z"))  # 3
+    vault.write(path, page("2026-11-22-arc", created="2026-11-22T10:00:00Z"))  # heat 3
     plan, _ = vault.tick()
     assert (names(vault, CONSCIOUS), names(vault, UNCONSCIOUS)) == (set(), {"arc"})
     assert plan.counts["demotions"] == 1
@@ -59,10 +59,10 @@ def test_it_leaves_only_below_the_lower_threshold_and_comes_back(vault: Vault) -
 
 
 def test_the_newest_set_has_no_room_between_its_thresholds(vault: Vault) -> None:
-    put(vault, "arc", status="active")  # 6 there
+    put(vault, "arc", status="active")  # heat 6 in that folder
     vault.tick(thresholds=HEAD)
     assert names(vault, CONSCIOUS) == {"arc"}
-    put(vault, "arc")  # 4
+    put(vault, "arc")  # heat 4
     vault.tick(thresholds=HEAD)
     assert names(vault, CONSCIOUS) == set()
 
@@ -70,7 +70,7 @@ def test_the_newest_set_has_no_room_between_its_thresholds(vault: Vault) -> None
 def test_both_places_are_bounded_and_hold_the_hottest(vault: Vault) -> None:
     limits = replace(SPEC, conscious_limit=2, unconscious_limit=2)
     for number in range(4):
-        put(vault, f"arc{number}", joy=number % 2, **HOT)  # 9 or 10
+        put(vault, f"arc{number}", joy=number % 2, **HOT)  # heat 9 or 10
     vault.tick(thresholds=limits)
     assert names(vault, CONSCIOUS) == {"arc1", "arc3"}
     for number in range(4):
@@ -186,7 +186,7 @@ def test_a_page_that_can_not_be_changed_is_told_and_left_as_it_is(vault: Vault) 
 
 
 def test_a_plan_goes_through_the_keeper_again_after_pages_were_edited(vault: Vault) -> None:
-    """As where a model's answer is planned over what the keeper planned."""
+    """As when a model's answer is planned on top of the keeper's plan."""
     path = put(vault, "hot", signal("Down"), **HOT)
     vault.write("raw/inbox/idea.md", "---\ntags: [idea]\n---\nText\n")
     plan, _ = vault.plan()

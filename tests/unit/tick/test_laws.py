@@ -1,4 +1,4 @@
-"""The keeper's laws: one pass is enough, whatever an index knew is of no effect, and a kill changes nothing."""
+"""The keeper's properties: one pass is enough, the state of an index has no effect, and a kill changes nothing."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -98,7 +98,7 @@ def test_a_kept_index_and_none_write_the_same_vault(
 
 
 class Killed(BaseException):
-    """Nothing catches it, as nothing catches a kill."""
+    """Like a kill: no handler catches it."""
 
 
 def test_a_tick_killed_at_any_step_ends_in_the_same_bytes(tmp_path: Path) -> None:

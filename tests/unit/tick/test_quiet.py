@@ -1,4 +1,5 @@
-"""A page is as new as what was said in it last: heat, graduation and the burial of what is over are no news."""
+"""A page's time is that of its last content: changes of heat, graduation and removing ended signals do not make it
+newer."""
 
 import os
 import time
@@ -17,7 +18,7 @@ LONG_AGO_NS = 1_500_000_000_000_000_000
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Vault:
-    """Two arcs that a person wrote long ago."""
+    """A vault with two arcs that a person wrote long ago."""
     vault = Vault(tmp_path / "vault")
     for path, body in ((ARC, signal("Down")), (OTHER, "")):
         vault.write(path, page(Path(path).stem, body, created="2026-11-20T10:00:00Z", status="active"))
@@ -51,7 +52,7 @@ def test_what_somebody_said_is_news_though_heat_moves_with_it(vault: Vault) -> N
 
 
 def test_what_is_said_after_heat_moved_is_news(vault: Vault) -> None:
-    """As where a model's answer is planned over what the keeper planned."""
+    """As when a model's answer is planned on top of the keeper's plan."""
     plan, _ = vault.plan()
     plan.edit(plan.pages[ARC], {"summary": "It was down."})
     assert {change.path: change.time_of for change in plan.changes() if change.path in {ARC, OTHER}} == {
@@ -69,7 +70,7 @@ def test_the_burial_of_what_is_over_is_no_news(vault: Vault) -> None:
 
 
 def test_an_arc_that_graduates_is_as_old_as_it_was(vault: Vault) -> None:
-    """Also where its name has to be written into its front matter first."""
+    """Also if its name must first be written into its front matter."""
     vault.write(OTHER, "---\ncreated: 2026-11-20\n---\nText\n")
     as_of_long_ago(vault, OTHER)
     plan, _ = vault.tick(NOW + 30 * DAY)

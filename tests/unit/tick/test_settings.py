@@ -1,4 +1,4 @@
-"""Thresholds: one default each, two sets by name, and what is set by itself wins."""
+"""Thresholds: one default each, two named sets, and a value that is set individually takes precedence."""
 
 import pytest
 from pydantic import ValidationError

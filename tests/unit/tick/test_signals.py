@@ -1,4 +1,4 @@
-"""Signals of a vault's pages: which stand, each once; how they end, and when they leave their page."""
+"""Signals of a vault's pages: which are active (each once), how they end, and when they leave their page."""
 
 from dataclasses import replace
 from pathlib import Path

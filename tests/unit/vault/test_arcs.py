@@ -1,4 +1,4 @@
-"""A page as an arc: what is read, and what is told of it."""
+"""Reading a page as an arc: what is read, and which problems are reported."""
 
 from datetime import date
 

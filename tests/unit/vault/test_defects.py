@@ -1,4 +1,4 @@
-"""What the original keeper did wrong, each by its number in the list of its defects: ours must not."""
+"""Defects of the original keeper, each by its number in the list of defects; ours must not have them."""
 
 import socket
 import subprocess
@@ -64,7 +64,7 @@ def test_defect_01_nothing_of_a_vault_is_executed(
     monkeypatch.setattr("os.system", refuse)
     plan, kept = (vault.tick if apply else vault.plan)()
     assert not flag.exists()
-    assert len(kept.signals) == 3, "what can't be verified still stands"
+    assert len(kept.signals) == 3, "a signal that can't be verified remains"
     assert sum("verify names no probe" in problem.reason for problem in plan.problems) == 3
 
 
@@ -85,7 +85,7 @@ def test_defect_03_front_matter_is_read_as_yaml_and_a_bad_mark_is_told(vault: Va
     plan, _ = vault.tick()
     arc = plan.pages[path]
     assert (arc.title, arc.status, arc.links) == ("a --- b", "active", ("2026-11-22-b", "c"))
-    assert "heat: 5  # as it was\n" in vault.read(path), "no sessions are none, not one"
+    assert "heat: 5  # as it was\n" in vault.read(path), "no sessions count as none, not as one"
     assert [(problem.path, problem.line) for problem in plan.problems] == [(path, 10)]
 
 
@@ -94,7 +94,7 @@ def test_defect_04_a_signal_ends_by_identity_and_not_by_the_start_of_its_name(va
     vault.write(path, page("2026-11-22-a", signal("Down\nfor long", source="auth") + signal("Down\nfor long")))
     _, kept = vault.tick(ended={identity("auth", "Down\nfor long"): "mended"})
     assert [each.mark.source for each in kept.signals] == ["auth-broker"]
-    # Of several lines, and of whatever line says it: it is over.
+    # A signal of several lines is over if any of its lines says so.
     assert vault.body("signals.md") == "## Signals\n\n- **[critical]** (auth-broker) Down"
     vault.write(path, page("2026-11-22-a", signal("Was down\n(CLEARED: mended)", "resolved")))
     assert vault.tick()[1].signals == []
@@ -106,7 +106,7 @@ def test_defect_05_an_arc_is_one_file(vault: Vault) -> None:
     vault.write(f"{TODAY}/2026-11-22-gone.merged.md", page("2026-11-22-gone", **HOT))
     vault.tick()
     plan, _ = vault.tick(NOW + HOUR)
-    assert heats(plan) == {"2026-11-22-hot": 9}, "neither a copy nor what was merged ranks"
+    assert heats(plan) == {"2026-11-22-hot": 9}, "neither copies nor merged arcs are ranked"
     assert "2026-11-22-hot" in vault.read(f"{TODAY}/_dashboard.md")
     assert "heat:" not in vault.read("frontal-lobe/conscious/2026-11-22-hot.md")
     assert "gone" not in vault.body("hot-arcs.md")
@@ -137,7 +137,7 @@ def test_defect_05_what_only_a_copy_holds_stays_a_page(vault: Vault) -> None:
 def test_defect_06_one_pass_settles_what_graduates(vault: Vault, *, stamped: bool) -> None:
     thresholds = replace(SPEC, graduate_status=stamped)
     vault.write("clusters/2026-11-01/2026-11-01-a.md", page("2026-11-01-a", created="2026-11-01", **HOT))
-    # 2 + 2 - 3 at eight days: cold enough as it is, and colder without the status.
+    # 2 + 2 - 3 at eight days: already cold enough, and colder without the status.
     warm = page("2026-11-14-b", created="2026-11-14", status="active", tools=1000)
     vault.write("clusters/2026-11-14/2026-11-14-b.md", warm)
     vault.tick(thresholds=thresholds)
@@ -170,7 +170,7 @@ def test_defect_07_a_tick_reads_only_what_changed(tmp_path: Path) -> None:
 
 
 def test_defect_08_files_are_written_whole_or_not_at_all(vault: Vault) -> None:
-    """By the journal, which has its own tests: a plan only says what each file was and shall be."""
+    """The journal ensures it, and has its own tests; a plan only says what each file was and will be."""
     vault.write(f"{TODAY}/2026-11-22-a.md", page("2026-11-22-a"))
     before = vault.tree()
     plan, _ = vault.plan()
@@ -220,7 +220,7 @@ def test_defect_10_bodies_fit_and_hold_no_clock_and_nuclear_is_told_apart(vault:
 
 
 def test_defect_11_time_is_what_the_tick_is_told(vault: Vault) -> None:
-    """Years from now and years ago, a tick gives what its own time says."""
+    """Years from now or years ago, a tick's result depends only on the time it is given."""
     vault.write(f"{TODAY}/2026-11-22-a.md", page("2026-11-22-a", **HOT))
     for at, heat in ((NOW, 9), (NOW + 3650 * DAY, 0), (NOW - 3650 * DAY, 9)):
         assert heats(vault.plan(at)[0]) == {"2026-11-22-a": heat}

@@ -1,4 +1,4 @@
-"""Front matter is read as YAML has it, and written back byte for byte where nothing changed."""
+"""Front matter is read as YAML does, and unchanged parts are written back byte for byte."""
 
 from dataclasses import replace
 from typing import Any
@@ -158,7 +158,7 @@ def test_windows_line_breaks_stay() -> None:
 
 
 def test_a_colon_in_a_title_needs_no_quotes() -> None:
-    """The way people write them; YAML alone refuses it. Also beside what only YAML can read."""
+    """People write titles this way, though YAML refuses it. Also next to values that only YAML can read."""
     for more in ("", "deep:\n  - {a: [1]}\n"):
         found = page(f"title: Router cache | piped: colon\n{more}")
         assert (found.problems, found.front.text("title")) == ((), "Router cache | piped: colon")
@@ -240,7 +240,7 @@ def test_the_short_way_reads_what_yaml_reads(block: str) -> None:
     try:
         whole = yaml_nodes.entries(block)
     except Refused:
-        # A colon in a plain value: YAML takes it once it stands in quotes.
+        # A colon in a plain value: YAML accepts it in quotes.
         assert ": " in block or ":\n" in block or ":\t" in block
         return
     assert [(key, line, yaml_nodes.plain(node)) for key, line, node in short] == [

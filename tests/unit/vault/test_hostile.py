@@ -1,6 +1,6 @@
-"""Files that were made to hurt: each is told with its place, nothing is run, read from outside, or waited for.
+"""Malicious files: each is reported with its place; nothing is executed, read from outside, or waited for.
 
-What takes the square of its length would not end here within the time of a test.
+Quadratic work would not end here within a test's time limit.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Incident arcs of grave signals."""
+"""Incident arcs for severe signals."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The index: an unchanged page costs a stat, and the result is that of a full scan, whatever happened in between."""
+"""The index: an unchanged page costs one stat, and the result equals a full scan, whatever happened in between."""
 
 import os
 import time
@@ -19,7 +19,7 @@ ONE = "clusters/2026-11-22/2026-11-22-one.md"
 
 
 def later() -> int:
-    """A clock for which every file has stood for long."""
+    """A clock by which every file was last changed long ago."""
     return time.time_ns() + 3_600_000_000_000
 
 
@@ -36,7 +36,7 @@ def test_what_did_not_change_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_change_that_neither_time_nor_size_shows_is_found(tmp_path: Path) -> None:
-    """Right after it was read a file may change within the same tick of its disk's clock."""
+    """Right after a read, a file may change within the same tick of its file system's clock."""
     vault = Vault(tmp_path / "vault")
     vault.write(ONE, page("2026-11-22-one", "first"))
     at = (vault.root / ONE).stat()
@@ -174,7 +174,7 @@ def test_incremental_is_a_full_scan(edits: list[tuple[str, str, str, str]]) -> N
             assert (here.pages, here.shadowed, here.references) == (whole.pages, whole.shadowed, whole.references)
             assert list(here.pages) == list(whole.pages)
             assert (here.dashboards, here.inbox, here.problems) == (whole.dashboards, whole.inbox, whole.problems)
-        # And the ticks that follow from either are the same.
+        # The ticks that follow from either index are the same, too.
         assert vault.plan(NOW)[0].changes() == Vault(vault.root, Index()).plan(NOW)[0].changes()
 
 

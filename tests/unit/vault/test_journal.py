@@ -1,4 +1,4 @@
-"""Changes of many files are done all or not at all, also where the writer is killed between two."""
+"""Changes to many files are made all or not at all, also if the writer is killed between two."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ LONG_AGO = 1_000_000_000 * SECOND
 
 
 class Killed(BaseException):
-    """Stands for the end of the process: no handler of ours may take it."""
+    """Simulates the end of the process: no handler of ours may catch it."""
 
 
 def steps(root: Path, wanted: Files) -> list[str]:
@@ -67,7 +67,7 @@ def test_what_says_nothing_new_keeps_its_time_and_is_still_noticed(tmp_path: Pat
         apply(folder, changes, at_step=killed)
     except Killed:
         recover(folder)
-    assert (aged(tmp_path, "a.md"), aged(tmp_path, "left/d.md")) == (2 * SECOND, 0), "another name is seen without it"
+    assert (aged(tmp_path, "a.md"), aged(tmp_path, "left/d.md")) == (2 * SECOND, 0), "a rename adds no time"
     assert aged(tmp_path, "left/b.md") > SECOND * 1000 < aged(tmp_path, "e.md")
     assert aged(tmp_path, "left/c.md") == 0
 
@@ -123,7 +123,8 @@ def test_who_finds_an_old_journal_recovers_first(tmp_path: Path) -> None:
 
 
 def test_a_kill_at_every_step_ends_in_the_same_bytes(tmp_path: Path) -> None:
-    """`kill -9` of the process, for every step; before the journal nothing has happened, behind it all will."""
+    """`kill -9` the process at every step: before the journal is written nothing has changed, after it everything
+    will be."""
     for number, step in enumerate(steps(tmp_path / "whole", WANTED)):
         root = tmp_path / str(number)
         folder = lay(root, FILES)
@@ -155,7 +156,7 @@ def test_a_kill_while_recovering_is_recovered_from(tmp_path: Path) -> None:
 
 
 def test_a_half_written_file_is_cleared_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The moment between the temporary file and its new name, at every such file, the journal's own included."""
+    """A kill between writing a temporary file and renaming it, for every such file, the journal's included."""
     rename = os.rename
     for number in range(4):
         root = tmp_path / str(number)
@@ -290,7 +291,7 @@ def test_many_files_are_flushed_at_once_where_the_system_can(
     assert apply(lay(tmp_path, {}), plan({}, many())).written == len(many())
 
     assert len(together) == 2 * can, (
-        "what they hold, before the first takes its name; their names, before the journal goes"
+        "contents are synced before the first rename; the renames, before the journal is deleted"
     )
     assert (len(alone) > len(many())) is not can
     assert tree(tmp_path) == many()

@@ -1,4 +1,4 @@
-"""Markers: what is read, what is told, and that writing is the inverse of reading."""
+"""Markers: what is read, which problems are reported, and that writing is the inverse of reading."""
 
 import re
 

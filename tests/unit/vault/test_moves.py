@@ -1,4 +1,4 @@
-"""Pages that a plan moves as they are: renamed, and never at the cost of what somebody did meanwhile."""
+"""Pages that a plan moves unchanged are renamed, and no concurrent edit is lost."""
 
 import errno
 import os
@@ -19,11 +19,11 @@ LONG_AGO = 1_000_000_000_000_000_000
 
 
 class Killed(BaseException):
-    """Stands for the end of the process: no handler of ours may take it."""
+    """Simulates the end of the process: no handler of ours may catch it."""
 
 
 def laid(root: Path) -> Folder:
-    """All of them written long ago, so that their times tell of every edit."""
+    """Write all files with an old time, so that their times show every edit."""
     folder = lay(root, FILES)
     for path in FILES:
         os.utime(root / path, ns=(LONG_AGO + 1, LONG_AGO + 1))

@@ -1,6 +1,6 @@
-"""What others leave in a brain: each thing that can be kept, by each author, of each place.
+"""What others leave in a brain: each kind of thing, by each author, in each place.
 
-Whether a watcher may see it is told here in plain words, beside the product's own predicate: a second opinion.
+Whether a watcher may see it is decided here in plain code, independently of the product's own predicate.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 WORD = "zebrafinch"
-"""In every text, tag, project and name that is left."""
+"""Occurs in every text, tag, project and name that is left."""
 ARC = """---
 cluster_id: {id}
 title: The {word} migration
@@ -30,7 +30,7 @@ Moved the {word} tables.
 
 @dataclass(frozen=True)
 class Watcher:
-    """Who looks on, in the workspace `w`."""
+    """The reader, in the workspace `w`."""
 
     name: str
     agent: str = "ada"
@@ -54,11 +54,11 @@ class Left:
     workspace: str = "w"
 
     def hidden_from(self, watcher: Watcher) -> bool:
-        """Whether the watcher may not know of it."""
+        """True if the watcher may not know of it."""
         if self.workspace != "w":
             return True
         if self.kind == "halt" and not self.org:
-            return False  # who halts is told that he halts
+            return False  # whoever raises a halt is told of it
         if not _of_its_orgs(self.org, watcher):
             return True
         if self.kind == "note":
@@ -84,11 +84,11 @@ KINDS = (
 )
 OF_A_VAULT = ("page", "arc")
 PERSONAL = frozenset({"agent memory", "replaced", "forgotten", "thought", "message", "session", "subscription"})
-"""The author's own, within a workspace. A note goes to ada."""
+"""Kinds that only the author may see within a workspace. A note goes to ada."""
 
 
 def everything() -> Iterator[Left]:
-    """The whole product, without what makes no sense; of the other workspace, by an agent of the same name."""
+    """Every meaningful combination; in the other workspace, by an agent of the same name."""
     for kind, author, org, session in product(KINDS, ("ada", "bob"), ("", "alpha", "beta"), ("", "s1", "s9")):
         if bool(session) == (kind == "session memory") and not (kind == "subscription" and org):
             yield Left(kind, author, org, session)
@@ -101,7 +101,7 @@ Names = dict[str, list[str]]
 
 
 async def leave(left: Left, number: int, client: httpx.AsyncClient, vault: Path | None) -> Names:
-    """Leave it with this client, which is the author's; `number` makes its texts its own."""
+    """Leave it with the author's client; `number` makes its texts unique."""
     made: Names = await _LEAVING[left.kind](left, f"{WORD} {number}", client, vault)
     return made
 
@@ -141,7 +141,7 @@ def _memory(scope: str, **more: Any) -> Callable[..., Any]:
 
 
 async def _replaced(left: Left, text: str, client: httpx.AsyncClient, vault: Path | None) -> Names:
-    """One that the author replaced by another of his own."""
+    """A memory that the author replaced by another one."""
     (old,) = (await _memory("agent")(left, f"{text} old", client, vault))["memory"]
     (new,) = (await _memory("agent", supersedes=old)(left, f"{text} new", client, vault))["memory"]
     return named("memory", old, new)
@@ -161,14 +161,14 @@ async def _thought(left: Left, text: str, client: httpx.AsyncClient, _vault: Pat
 
 
 async def _message(left: Left, text: str, client: httpx.AsyncClient, _vault: Path | None) -> Names:
-    """To ada, or to somebody else."""
+    """To ada, or to another agent."""
     to = "ada" if left.kind == "note" else "carol"
     body = {"to": to, "content": f"Mind the {text}.", "subject": text, **left.place}
     return named("message", (await _post(client, "/v1/messages/send", body))["id"])
 
 
 async def _session(left: Left, text: str, client: httpx.AsyncClient, _vault: Path | None) -> Names:
-    """With turns and a hand-over that is the author's own."""
+    """A session with turns and a handover that only the author may see."""
     name = text.replace(" ", "-")
     await _post(client, "/v1/brain/sessions", {"session_id": name, "project": WORD, **left.place})
     await _post(client, f"/v1/brain/sessions/{name}/append", {"turns": [{"turn": 1, "content": f"A {text} sang."}]})

@@ -1,5 +1,5 @@
-"""What a watcher asks, of everything that can be read: requests by route, calls by tool. Each is asked before and after
-others leave something that is hidden from him."""
+"""Everything that a watcher can read: requests by route, calls by tool. Each is made before and after others leave
+something that is hidden from the watcher."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ def _session(watcher: Watcher) -> dict[str, str]:
 
 
 def readings(watcher: Watcher) -> Mapping[tuple[str, str], Sequence[Asked]]:
-    """By route; a path holds `{agent}` where any agent can be named."""
+    """Requests by route; a path contains `{agent}` where any agent can be named."""
     own = _session(watcher)
     once: list[Asked] = [({}, None)]
     stream: list[Asked] = [({"after": 0, "seconds": 0}, None)]
@@ -105,12 +105,12 @@ NOT_READ: Mapping[str, str] = {
         WRITES,
     ),
 }
-"""By path (all that begin with it, where it ends with a slash), why it is not read: for what neither is in `readings`
-nor has an id in its path."""
+"""Why a path is not read (a path that ends with a slash stands for all that begin with it): for routes that are
+neither in `readings` nor have an id in their path."""
 
 
 def tools(watcher: Watcher) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """By tool that reads, its calls."""
+    """Calls by the name of a reading tool."""
     own = _session(watcher)
     return {
         "brain_recall": [

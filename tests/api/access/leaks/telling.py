@@ -1,4 +1,4 @@
-"""Everything that a watcher is told, in a form in which two answers can be compared."""
+"""All answers that a watcher gets, in a form in which two sets of answers can be compared."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,13 @@ from tests.mcp.support import text
 
 REVIEW = "/v1/brain/review"
 Answers = dict[str, str]
-"""What a watcher was told, by what he asked."""
+"""The answers that a watcher got, by request."""
 
 
 async def told(watcher: Watcher, client: httpx.AsyncClient, called: Client) -> Answers:
-    """Everything that can be read."""
+    """Read everything that can be read."""
     answers: Answers = {}
-    # Review first: it lists what no recall has found, and the recalls below find all of it.
+    # Review first: it lists memories that no recall has found, and the recalls below find them all.
     for (method, path), asked in sorted(readings(watcher).items(), key=lambda each: each[0][1] != REVIEW):
         for number, (params, json) in enumerate(asked):
             for agent in ("ada", "bob") if "{agent}" in path else ("",):
@@ -39,7 +39,7 @@ DRAWN = (
     (r'"export_id":"[^"]+"|"took_ms":[0-9.]+|"digest":"sha256:\w+"', ""),
     (r"^(<<\w+) \w{12} (\d+>>)$", r"\1 \2"),
 )
-"""What is drawn or measured anew for each answer."""
+"""Values that differ between any two answers, because they are random or measured."""
 WORD_STATISTICS = r'^score: [0-9.]+$|"score":[0-9.]+|"[0-9a-f-]{36}":[0-9.]+'
 NUMBERS = (r'"(seq|through|last)":\d+', r"^id: \d+\nevent: skipped\ndata: .*\n\n")
 TOLD: Mapping[str, Sequence[str]] = {
@@ -51,8 +51,8 @@ TOLD: Mapping[str, Sequence[str]] = {
     "/v1/amygdala/broadcasts": NUMBERS,
     "/v1/messages/inbox": (r'"last":\d+',),
 }
-"""What may differ, as the references say: a score by words holds how often these stand in the index as a whole, and of
-the numbers of broadcasts and of an agent's messages a key that is limited to orgs sees gaps."""
+"""Differences that the reference pages permit: a score by words depends on how often the words occur in the whole
+index, and a key limited to orgs sees gaps in the numbers of broadcasts and of an agent's messages."""
 
 
 def _plain(path: str, answer: str) -> str:

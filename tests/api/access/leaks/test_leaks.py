@@ -1,5 +1,5 @@
-"""What is hidden changes no answer: everything that can be read is read before and after others leave what the reader
-may not see, and stays the same, byte by byte; and an id of it is like one that never was."""
+"""Hidden things change no answer: everything readable is read before and after others leave things that the reader
+may not see, and stays the same byte by byte; and a hidden id is answered like one that never existed."""
 
 import dataclasses
 from collections import defaultdict
@@ -39,9 +39,9 @@ WATCHERS = (
 SEES_ALL = Watcher("who may see it", session="s1")
 _GUESSES = pytest.mark.long("what is hidden from this watcher is guessed by it, and a watcher like it reads everything")
 SAME = {"brain_status": "parts of the process and ticks"}
-"""What may stay the same for who may see everything that was left, and why."""
+"""Answers that may stay the same even for a watcher who may see everything that was left, and why."""
 AGE = 3 * DAY
-"""Of memories that nobody recalled: they are listed for review."""
+"""The age of memories that nobody recalled: they are listed for review."""
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def world(brain: Brain, tmp_path: Path) -> Brain:
 
 
 async def left_by_others(brain: Brain, things: Iterable[Left], age: int = AGE) -> Names:
-    """The ids of what they leave, indexed and matched; memories were left some time ago."""
+    """Leave these things, indexed and matched; return their ids. Memories get the age `age`."""
     ids: Names = defaultdict(list)
     keys: dict[tuple[str, str], httpx.AsyncClient] = {}
     for number, thing in enumerate(things):
@@ -82,7 +82,7 @@ async def settled(brain: Brain) -> None:
 
 @asynccontextmanager
 async def watching(brain: Brain, watcher: Watcher) -> AsyncIterator[tuple[httpx.AsyncClient, Client]]:
-    """By HTTP, and by the tools. He has standing queries for everything."""
+    """The watcher's HTTP client and tools. The watcher has standing queries that match everything."""
     key = await brain.key("w", watcher.agent, rate_limit=10**6, **watcher.limits)
     async with http(brain.app(), key) as client, tools(brain, key) as called:
         if watcher.agent:
@@ -127,7 +127,7 @@ def _excused(method: str, path: str, named: str) -> bool:
     "watcher",
     [
         *WATCHERS[::2],
-        # Each of these guesses ids below; in the long form they read everything too.
+        # Each of these watchers guesses ids below; in the long form they read everything too.
         *(pytest.param(watcher, marks=_GUESSES) for watcher in WATCHERS[1::2]),
     ],
     ids=lambda watcher: watcher.name,
@@ -157,12 +157,12 @@ KINDS_OF = {
     "/v1/thoughts": ("memory",),
     "/vault/arcs": ("arc",),
 }
-"""Ids of which kinds a route is asked for, by the beginning of its path; of every kind where none is named."""
+"""Which kinds of ids a route is asked for, by the beginning of its path; every kind if none is listed."""
 
 
 @pytest.mark.parametrize("watcher", WATCHERS[1::2], ids=lambda watcher: watcher.name)
 async def test_a_guessed_id_is_like_one_that_never_was(world: Brain, watcher: Watcher) -> None:
-    """By every route and tool that names one, and as a resource; and what it names stays as it is."""
+    """By every route and tool that takes an id, and as a resource; and the named thing is not changed."""
     hidden = await left_by_others(world, [thing for thing in everything() if thing.hidden_from(watcher)])
     rows = await world.store.memories.rows(hidden["memory"])
     session = {"session_id": watcher.session} if watcher.session else {}
@@ -217,7 +217,7 @@ async def _resource(called: Client, memory_id: str) -> str:
 
 
 async def test_who_may_see_it_is_told_of_it_by_each_of_them(world: Brain) -> None:
-    """Else the test above would prove nothing."""
+    """Without this the test above would prove nothing."""
     async with watching(world, SEES_ALL) as (client, called):
         await left_by_others(world, [Left("memory")], age=0)
         before = await told(SEES_ALL, client, called)

@@ -1,5 +1,5 @@
-"""Every job on each family of indexes: a dry run tells what then happens, an undo gives back truth and indexes, and
-both agree with the truth after each."""
+"""Every job on each family of indexes: a dry run predicts what happens, an undo restores database and indexes, and
+the indexes agree with the database after each."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Lifecycle operations through the API, with the housekeeper's own steps at work on both embedded indexes."""
+"""Lifecycle operations through the API, with the housekeeper's own steps running on both embedded indexes."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 EVERYTHING = frozenset(Permission)
 MOVING = {"score", "similarity", "updated_at"}
-"""Of an answer: a text index counts what lies dead in it until it merges."""
+"""Fields that vary between answers: a text index counts deleted entries in its scores until it merges."""
 GATE = "when does the gate open?"
 PRUNING = "/v1/admin/lifecycle:prune"
 
@@ -30,7 +30,7 @@ class Tenant(LifecycleTenant):
         return await self.ended(await self.admin.post(PRUNING, json=body))
 
     async def indexed(self, query: str) -> tuple[set[str], list[Any]]:
-        """Which of them the two indexes hold, and what they answer. Both hold what the truth says."""
+        """Return which memories the indexes hold, and what they answer. Both must hold what the database says."""
         brain, identity = self.brain, await self.brain.embedder.identity()
         text = await serving_indexes.text_generation(brain.store.generations, brain.text, "t-1")
         await serving_indexes.noted_vector_generation(brain.store.generations, brain.vectors.builder, identity, "v")
@@ -104,7 +104,7 @@ async def test_killed_at_every_chunk_it_ends_as_if_it_had_not_been(
     looked_at = await tenant.pruned(max_confidence=0.5)
 
     async def with_deaths(operation_id: str) -> dict[str, Any]:
-        """Every step is done by two: by one that dies before it writes down how far it is, and by the next."""
+        """Every step is done by two workers: one that dies before it records its progress, and the next."""
         for death in range(50):
             held = await store.operations.hold_operation(f"dies {death}", 30, {PRUNE, UNDO})
             if held is None:

@@ -40,7 +40,7 @@ def module_database_url(request: pytest.FixtureRequest, tmp_path_factory: pytest
 
 
 class Model:
-    """Answers what it is told to; a model's server would not say the same twice."""
+    """Gives a fixed answer; a real model's server would not repeat itself."""
 
     def __init__(self, answer: str) -> None:
         self.answer, self.asked = answer, list[Question]()
@@ -55,7 +55,7 @@ class Tenant(LifecycleTenant):
         return await self.ended(await self.admin.post(PATH.format(job), json=body), reasoner)
 
     async def unversioned(self) -> list[dict[str, Any]]:
-        """Undoing a rewrite raises the version."""
+        """Undoing a rewrite raises the version, so compare without it."""
         return await self.truth(RISING | {"version"})
 
     async def living(self) -> set[str]:

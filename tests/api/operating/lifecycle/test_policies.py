@@ -1,4 +1,4 @@
-"""Policies of a workspace: set by its admin, run by the housekeeper when their time comes; and legal holds."""
+"""Policies of a workspace: set by its admin, run by the housekeeper when they are due; and legal holds."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ async def test_a_policy_runs_once_a_slot_whoever_leads(module_brain: Brain) -> N
     async with http(brain.app(), await brain.key(workspace, permissions=EVERYTHING)) as admin:
 
         async def started(schedule: PolicySchedule) -> int:
-            """Of this workspace: others of the module have policies too."""
+            """Only in this workspace: others of the module have policies too."""
             before = len((await admin.get(OPERATIONS)).json()["operations"])
             await schedule.round()
             return len((await admin.get(OPERATIONS)).json()["operations"]) - before
@@ -50,7 +50,7 @@ async def test_a_policy_runs_once_a_slot_whoever_leads(module_brain: Brain) -> N
         second, first = (await admin.get(OPERATIONS)).json()["operations"]
         listed = (await admin.get("/v1/brain/list")).json()["memories"]
         brain.clock.advance(9 * DAY)
-        assert await started(lead) == 1, "what was missed for long is done once"
+        assert await started(lead) == 1, "runs that were missed are made up once"
 
     assert (first["kind"], first["actor"], first["request"]["policy"]) == ("prune", "policy unsure", "unsure")
     assert (first["status"], first["result"]["archived"], [each["id"] for each in first["result"]["examples"]]) == (
@@ -171,6 +171,6 @@ async def test_retention_tells_what_is_kept_how_long_by_whose_word(module_brain:
     told = {each["what"]: (each["days"], each["by"]) for each in own["kept"]}
     assert told["forgotten_days"] == (90, "workspace")
     assert told["recall_days"] == (7, "workspace")
-    assert told["operation_days"] == (30, "settings"), "what leaves first counts"
+    assert told["operation_days"] == (30, "settings"), "the shorter retention applies"
     assert told["history_days"] == (None, "settings")
     assert (usual["held"], own["held"]) == (False, True)

@@ -1,4 +1,4 @@
-"""refile and backfill-org through the API, with the housekeeper's own steps at work on both embedded indexes."""
+"""refile and backfill-org through the API, with the housekeeper's own steps running on both embedded indexes."""
 
 from typing import Any
 

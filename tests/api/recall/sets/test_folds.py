@@ -27,7 +27,7 @@ async def asked(client: httpx.AsyncClient, query: str, **more: Any) -> Recalled:
 
 @pytest.fixture(params=["embedded", "qdrant-local", "elasticsearch"])
 async def on_engines(request: pytest.FixtureRequest, brain: Brain) -> AsyncIterator[Brain]:
-    """The brain on other indexes: Qdrant's on the client's local mode, or both on Elasticsearch."""
+    """The brain on other indexes: Qdrant in the client's local mode, or both on Elasticsearch."""
     name, text, vectors = f"t{uuid.uuid4().hex[:12]}", brain.text, brain.vectors
     if request.param == "qdrant-local":
         brain.vectors = QdrantVectors(lambda: AsyncQdrantClient(":memory:"), name)
@@ -54,7 +54,7 @@ async def test_near_equal_memories_are_one_hit(on_engines: Brain) -> None:
 
     ((head, behind),) = folded.folded.items()
     assert {head, *behind} == set(echoes)
-    assert {each.id for each in folded.memories} == {head, *others}, "echoes take no places"
+    assert {each.id for each in folded.memories} == {head, *others}, "echoes take no places in the answer"
     assert ({each.id for each in shown.memories}, shown.folded) == ({*echoes, *others}, {})
     assert batch.json()["results"][0]["folded"] == {head: [*behind]}
 

@@ -1,4 +1,4 @@
-"""What a memory is linked with, and what was said beside a hit."""
+"""The links of a memory, and what was said next to a hit."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What was remembered at an earlier time, as it read then."""
+"""What was remembered at an earlier time, with the text of that time."""
 
 from typing import Any
 

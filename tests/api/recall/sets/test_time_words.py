@@ -1,4 +1,4 @@
-"""A time that a question names lifts what happened then."""
+"""If a question names a time, memories of that time rank higher."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Verdicts on recalls' results in both databases: counted once, within bounds, kept in the history."""
+"""Verdicts on recall results, in both databases: counted once, within limits, and kept in the history."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -77,12 +77,12 @@ async def test_a_verdict_moves_confidence_once(
     (usage,) = await rows(database, "SELECT used, ignored FROM memory_usage")
     assert (usage["used"], usage["ignored"]) == ((1, 0) if verdict is USED else (0, 1))
     announced = [each for each in await store.outbox.take(20) if each.stream == "memory.stored"]
-    assert len(announced) == 2, "stored, and its confidence once more"
+    assert len(announced) == 2, "one event for the store, one for the new confidence"
 
 
 @pytest.mark.parametrize("verdict", [USED, WRONG])
 async def test_a_flood_of_one_agent_stays_within_its_day(store: SqlStore, clock: FakeClock, verdict: Verdict) -> None:
-    """Others may go on, until the bound of all; the next day is another one."""
+    """Other agents can still have an effect, up to the limit for all; the next day starts anew."""
     row = await stored(store.writes, confidence=0.5)
     way = 1 if verdict is USED else -1
 

@@ -1,4 +1,4 @@
-"""Messages in both databases: numbered without gaps, once for a key, seen by two agents alone."""
+"""Messages in both databases: numbered without gaps, sent once per key, visible to sender and recipient only."""
 
 import asyncio
 from typing import Any
@@ -125,4 +125,4 @@ async def test_old_ones_go(store: SqlStore) -> None:
     assert await store.messages.purge_messages(START + 2, 1) == 1
     assert await store.messages.purge_messages(START + 2, 9) == 1
     assert contents(await store.messages.inbox(BO, 9)) == ["m2"]
-    assert (await send(store, "next")).message.seq == 4, "numbers go on"
+    assert (await send(store, "next")).message.seq == 4, "the numbering continues"

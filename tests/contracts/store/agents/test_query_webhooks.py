@@ -1,5 +1,5 @@
-"""Webhooks of standing queries: posted in order and at least once, only what the key may see when it is posted; the one
-that takes none holds up nobody."""
+"""Webhooks of standing queries: posted in order and at least once, only what the key may see at that time; a failing
+webhook does not delay the others."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,7 +29,7 @@ URL = "https://hooks.example.org/in"
 
 @dataclass
 class Taker:
-    """The other side: keeps what it was given, or refuses it."""
+    """The receiver: keeps what it was given, or refuses it."""
 
     posts: list[tuple[str, int, dict[str, Any]]] = field(default_factory=list)
     error: OpenBrainError | None = None
@@ -57,7 +57,7 @@ class World:
     posting: Posting
 
     async def query(self, **changes: Any) -> StandingQuery:
-        """One with a webhook."""
+        """Add a standing query with a webhook."""
         given = StandingQuery(
             id=uuid7(START), workspace_id="w1", agent_id="ada", key_id=self.key, query="payments", created_at=START
         )
@@ -66,7 +66,7 @@ class World:
         return await self.store.standing_queries.add_query(made, {}, webhook)
 
     async def found(self, query: StandingQuery, *rows: Memory) -> None:
-        """As the matcher delivers it."""
+        """Deliver matches for these rows, as the matcher does."""
         matches = [
             Match(
                 query=query,

@@ -1,4 +1,4 @@
-"""Answered recalls in the truth: kept once, counted, announced, and gone after their time."""
+"""Answered recalls in the database: stored once, counted, announced, and deleted after their time."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Sessions in both databases: whose they are, who is of one, what becomes of their memories."""
+"""Sessions in both databases: who owns one, which agents take part, and what happens to its memories."""
 
 import asyncio
 from dataclasses import replace
@@ -50,7 +50,7 @@ async def test_one_is_started_once_and_opened_again(store: SqlStore) -> None:
     ended = await store.sessions.end_session(session, None, START + 5)
     assert ended.ended_at == START + 5
     again = await start(store, ADA, started_at=START + 9)
-    assert (again.created, again.session) == (False, session), "as it was, but open"
+    assert (again.created, again.session) == (False, session), "unchanged, but open again"
     assert await announced(store) == ["ada", "ada"]
 
 
@@ -70,7 +70,7 @@ async def test_two_agents_use_the_same_id_for_two_sessions(store: SqlStore) -> N
 
 async def test_who_is_asked_in_and_comes_is_of_it(store: SqlStore) -> None:
     asked = await start(store, ADA, invited=("bo",), org="acme")
-    assert await store.sessions.agents_of("w1", "ada", "s1") == ["ada"], "asked is not yet there"
+    assert await store.sessions.agents_of("w1", "ada", "s1") == ["ada"], "an invited agent has not joined yet"
     beta = replace(BO, orgs=("beta",), without_org=True)
     joined = await start(store, BO, project="mine")
     stranger = await start(store, CY)

@@ -32,7 +32,7 @@ MODEL = "minilm-1"
 
 @pytest.fixture
 async def key(store: SqlStore) -> str:
-    """The id of a key that is open, in a workspace that is there."""
+    """The id of a valid key in an existing workspace."""
     await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=START))
     made, secret = issue(workspace_id="w1", name="k", permissions=frozenset(Permission), now=START)
     await store.api_keys.create_key(made, hash_secret(secret))
@@ -207,7 +207,8 @@ async def test_a_query_ends_with_its_key_and_goes_over_to_the_one_that_replaces_
 
 
 async def test_matches_are_no_letters(store: SqlStore, database: Database, key: str) -> None:
-    """They fill no inbox for those who write, are of no conversation, and go with their query."""
+    """Matches do not count against a sender's inbox limit, belong to no conversation, and are deleted with their
+    query."""
     made, row = await store.standing_queries.add_query(query(key), {}), memory("said", org="acme")
     await put(database, row)
     await delivered(store, match(made, row))

@@ -1,4 +1,4 @@
-"""A process whose host's clock is wrong stamps rows by the database server's."""
+"""A process whose host has a wrong clock stamps rows with the database server's time."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The transaction runner on both databases: what is committed, repeated, translated and left behind."""
+"""The transaction runner on both databases: commits, retries, translated errors, and what remains afterwards."""
 
 import asyncio
 import sqlite3
@@ -179,7 +179,7 @@ async def test_sqlite_waits_in_a_thread_for_a_locked_file(file: tuple[Path, Data
     other.execute("BEGIN EXCLUSIVE")
     again = open_database(f"sqlite:///{path}", lock_wait_s=60)
     reading = asyncio.create_task(again.read_few(lambda connection: connection.scalar(text("SELECT COUNT(*) FROM n"))))
-    await asyncio.sleep(0)  # the loop goes on while it waits
+    await asyncio.sleep(0)  # the event loop runs while it waits
     assert not reading.done()
     other.close()
     assert await reading == 0

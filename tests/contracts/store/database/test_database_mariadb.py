@@ -1,4 +1,4 @@
-"""The transaction runner on MariaDB alone: deadlocks, lost connections, a server that comes and goes."""
+"""The transaction runner on MariaDB only: deadlocks, lost connections, a server that stops and starts."""
 
 import asyncio
 import re
@@ -104,14 +104,14 @@ async def test_mariadb_repeats_when_a_connection_is_lost(server: Database) -> No
     ],
 )
 async def test_what_mariadb_takes_later_is_nobodys_fault(server: Database, number: int, told: str) -> None:
-    """Taken for a refused statement it would cost healthy entries their attempts."""
+    """Treated as a refused statement, it would cost healthy entries their attempts."""
     refusing = text(f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'as told'")
     with pytest.raises(TryLater, match=told):
         await server.write(lambda connection: connection.execute(refusing))
 
 
 async def test_a_mariadb_that_leads_no_more_is_left(server: Database) -> None:
-    """Its address may lead to the one that does now, but only new connections go there."""
+    """The address may already lead to the new primary, but only new connections go there."""
     met: list[int] = []
 
     def refused(connection: Connection) -> None:

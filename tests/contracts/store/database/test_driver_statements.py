@@ -1,4 +1,4 @@
-"""Statements in the driver's own words: one row or many, errors, lost connections."""
+"""Statements in the driver's own SQL dialect: one row or many, errors, lost connections."""
 
 import asyncio
 from collections.abc import Sequence

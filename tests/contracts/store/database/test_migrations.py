@@ -1,4 +1,5 @@
-"""The schema's steps on both databases: up, down, from a filled older one, and by several processes at once."""
+"""Migrations of the schema on both databases: up, down, from an older database with rows, and by several processes at
+once."""
 
 import sqlite3
 import threading
@@ -42,7 +43,7 @@ def connected(url: str) -> Iterator[Connection]:
 
 
 def schema(connection: Connection) -> Any:
-    """Everything that the database itself says about its columns and indexes, but for the steps' own table."""
+    """Everything that the database reports about its columns and indexes, except for Alembic's own table."""
     if connection.dialect.name == "sqlite":
         query = (
             "SELECT name, sql LIKE '%AUTOINCREMENT%' FROM sqlite_master"
@@ -73,7 +74,7 @@ def schema(connection: Connection) -> Any:
 
 def _sqlite_index(connection: Connection, row: Any) -> tuple[Any, ...]:
     columns = [each[2] for each in connection.execute(text(f"PRAGMA index_info({row[1]})"))]
-    # SQLite names the indexes of keys by their number.
+    # SQLite numbers the indexes that it makes for keys.
     return "" if row[1].startswith("sqlite_autoindex") else row[1], row[2], row[3], columns
 
 
@@ -129,7 +130,7 @@ async def test_an_older_schema_keeps_what_it_holds(database_url: str, clock: Fak
 
 
 def _insert_old(connection: Connection, kept: list[Any]) -> None:
-    """Rows as the older program wrote them: without the columns that came later."""
+    """Insert rows as the older version wrote them: without the columns that were added later."""
     columns = [name for name in INSERT_COLUMNS if name not in OLD]
     statement = memories.insert().inline()
     for each in kept:
@@ -159,7 +160,7 @@ async def test_rows_of_an_earlier_version_are_taken_over(database_url: str, cloc
 
 
 def copy_rows(older: sqlite3.Connection, connection: Connection) -> None:
-    """Every row, into tables of the same names and columns."""
+    """Copy every row into the tables of the same names and columns."""
     quote = connection.dialect.identifier_preparer.quote
     for (table,) in older.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
         if table in {"alembic_version", "sqlite_sequence"}:

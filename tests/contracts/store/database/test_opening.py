@@ -1,4 +1,4 @@
-"""Opening the truth by its URL, and what it says about itself."""
+"""Opening a database by its URL, and what it reports about itself."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ __all__ = ["database_url"]
 
 @pytest.fixture
 async def made(database_url: str, clock: FakeClock) -> AsyncIterator[SqlStore]:
-    """A truth whose schema was made as users make it."""
+    """A store whose schema was made by the command that users run."""
     await asyncio.to_thread(commands.upgrade, database_url)
     store = SqlStore(open_database(database_url), clock)
     yield store
@@ -41,7 +41,7 @@ async def change(database_url: str, statement: str) -> None:
 
 async def test_a_sound_database_has_no_problems(made: SqlStore, database_url: str) -> None:
     product, version, found = await made.check()
-    # The tests' own server gives up a power cut's worth of safety for speed, and is told so.
+    # The tests' server is configured to trade safety at a power cut for speed, and is reported for it.
     problems = tuple(problem for problem in found if "innodb_flush_log_at_trx_commit" not in problem)
 
     assert product == ("SQLite" if database_url.startswith("sqlite") else "MariaDB")
@@ -94,7 +94,7 @@ async def test_check_tells_of_a_server_that_cuts_values(database: Database) -> N
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 async def test_check_tells_of_a_file_that_forgets(database: Database) -> None:
     def careless(connection: Connection) -> tuple[str, str, tuple[str, ...]]:
-        # SQLite changes neither within a transaction.
+        # SQLite can't change these settings within a transaction.
         connection.exec_driver_sql("COMMIT")
         connection.exec_driver_sql("PRAGMA synchronous = OFF")
         connection.exec_driver_sql("PRAGMA journal_mode = MEMORY")

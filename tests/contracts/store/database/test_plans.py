@@ -1,4 +1,4 @@
-"""How the databases find rows among a hundred thousand: a wrong plan is right, and a thousand times slower."""
+"""How the databases find rows among a hundred thousand: a bad plan gives right results, but a thousand times slower."""
 
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -46,7 +46,7 @@ IDS = [_id(number) for number in range(0, ROWS, ROWS // 400)]
 
 
 def _fill(connection: Connection) -> None:
-    """One row in eight is of another workspace; the rest are like any memory."""
+    """Insert the rows: one in eight is of another workspace; the rest are ordinary memories."""
     connection.exec_driver_sql(f"INSERT INTO workspaces (id, name, created_at) VALUES ('w1', 'w1', {START})")
     dialect = connection.dialect.name
     sample = dict(zip(INSERT_COLUMNS, row_from_memory(memory(tags=("a", "b")), None), strict=True))
@@ -56,7 +56,7 @@ def _fill(connection: Connection) -> None:
         "id": _ID[dialect],
         "workspace_id": "CASE WHEN n % 8 = 0 THEN 'w2' ELSE 'w1' END",
         "created_at": f"{START} + n",
-        # Many sessions: where a database counts one, it takes any session for a half of all rows.
+        # Many sessions: if a database counts one only, it estimates that any session matches half of all rows.
         "session_id": _SESSION[dialect],
         "turn": "n % 10",
     }
@@ -68,7 +68,8 @@ def _fill(connection: Connection) -> None:
         f"INSERT INTO memories ({columns}) WITH t AS ({_DIGITS}) SELECT {chosen} FROM ({numbers}) AS numbered", given
     )
     if dialect != SQLITE:
-        # InnoDB counts anew in the background, some seconds later: until then any session seems to be all rows.
+        # InnoDB updates its statistics in the background some seconds later: until then any session seems to match all
+        # rows.
         connection.exec_driver_sql("ANALYZE TABLE memories")
 
 
@@ -80,7 +81,7 @@ def many_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture
 async def many(many_url: str) -> AsyncIterator[Database]:
-    """A database with many rows; `plans` takes back what it does."""
+    """A database with many rows; `plans` rolls back what it does."""
     opened = open_database(many_url, lock_wait_s=PATIENCE_S)
     yield opened
     await opened.close()
@@ -118,7 +119,7 @@ async def plans(database: Database, work: Callable[[Connection], object], table:
     ],
 )
 async def test_a_listing_walks_the_index_from_its_newest_end(many: Database, criteria: Criteria) -> None:
-    """Each page from where it begins."""
+    """Each page starts at its cursor in the index."""
     condition = visible(Viewer("w1", "ada", ("o",)), criteria, START)
 
     for before in (None, (START + ROWS // 2, IDS[200])):
@@ -130,7 +131,7 @@ async def test_a_listing_walks_the_index_from_its_newest_end(many: Database, cri
 
 
 async def test_ids_are_found_by_the_primary_key(many: Database) -> None:
-    """Reading, marking and locking."""
+    """For reading, marking and locking."""
     marked = dict.fromkeys(IDS, 1)
     embedded = [Embedded(memory_id=each, workspace_id="w1", revision=1, input_hashes=()) for each in IDS]
 
@@ -158,7 +159,7 @@ async def test_a_part_of_the_truth_is_added_up_without_reading_the_rest(many: Da
 
 
 async def test_a_walk_through_all_that_lives_reads_each_row_once(many: Database) -> None:
-    """Page by page in the order of the ids: no page looks at what is alive in all the others."""
+    """Page by page in the order of ids: no page reads the live rows of the others."""
     for work in (
         partial(index_entries.listed, extent=Extent(kind=IndexKind.TEXT), after=IDS[100], limit=1000),
         partial(index_entries.listed, extent=Extent(kind=IndexKind.VECTOR), after=IDS[100], limit=1000),
@@ -172,7 +173,7 @@ async def test_a_walk_through_all_that_lives_reads_each_row_once(many: Database)
 
 
 async def test_each_page_of_a_walk_through_a_workspace_begins_where_it_begins(many: Database) -> None:
-    """And not where the workspace, or the project, does."""
+    """It starts at the cursor, and not at the start of the workspace or the project."""
     at = START + ROWS // 2, IDS[200]
     selection = Selection(workspace_id="w1", criteria=Criteria(), at=START + ROWS, made_by=START + ROWS)
     condition = and_(LIVING, compiled(everything("w1", Criteria())))
@@ -190,12 +191,13 @@ async def test_each_page_of_a_walk_through_a_workspace_begins_where_it_begins(ma
         by_it = f"INDEX {index} ", f"'key': '{index}'"
         plan, *_ = [each for each in await plans(many, work) if any(words in each for words in by_it)]
         assert "created_at>?" in plan or "(created_at,id)>(?,?)" in plan or "'type': 'range'" in plan, plan
-        # SQLite sorts what is left of some partitions, and not of others: it goes by the order of the conditions.
+        # For some partitions SQLite sorts the remaining rows and for others not, depending on the order of the
+        # conditions.
         assert "filesort" not in plan, plan
 
 
 async def test_what_waits_for_vectors_is_looked_for_in_some_rows_a_statement(many: Database) -> None:
-    """Where nearly all have their vectors no statement reads them all, and the walk meets each row once."""
+    """If nearly all rows have vectors, no statement reads them all, and the scan reads each row once."""
     *_, plan = await plans(many, partial(vectors.unembedded, model="m", until=START + 1, after=IDS[100], limit=1))
     assert "(id>? AND id<?)" in plan or "'type': 'range'" in plan
     looks: list[vectors.Lacking] = []
@@ -212,7 +214,7 @@ async def test_what_waits_for_vectors_is_looked_for_in_some_rows_a_statement(man
 
 
 async def test_a_walk_through_a_workspace_reads_each_row_once(many: Database) -> None:
-    """Page by page as they were made: no page sorts all of it."""
+    """Page by page in the order of creation: no page sorts all rows."""
     for workspace in ("w1", "w2"):
         extent = Extent(kind=IndexKind.VECTOR, workspace_id=workspace, until=2**52)
         for after in ("", IDS[100]):
@@ -223,7 +225,7 @@ async def test_a_walk_through_a_workspace_reads_each_row_once(many: Database) ->
 
 
 async def test_what_ends_in_steps_is_found_in_the_order_of_the_index(many: Database) -> None:
-    """Each step goes on where the last one was: it sorts nothing, and walks through nothing twice."""
+    """Each step continues where the last one stopped: it sorts nothing, and reads no row twice."""
     bulk = Bulk(condition=visible(Viewer("w1", "ada", ("o",)), Criteria(project="p"), START), made_by=START + 500)
 
     for work in (
@@ -238,7 +240,7 @@ async def test_what_ends_in_steps_is_found_in_the_order_of_the_index(many: Datab
 
 
 async def test_the_rest_of_what_is_new_finds_its_rows_by_an_index(many: Database) -> None:
-    """Nobody looks for work, for past recalls or for a workspace's keys by reading whole tables."""
+    """Finding work, past recalls or a workspace's keys never reads a whole table."""
     looked: list[tuple[str, Callable[[Connection], object]]] = [
         ("operations", lambda connection: operations._hold(connection, "me", ["forget"], START, START + 1)),
         ("operations", unused_vectors.awaited_inputs),
@@ -269,7 +271,7 @@ async def test_turns_are_found_by_their_ids_and_by_their_places(many: Database) 
 
 
 async def test_the_newest_of_a_conversation_are_found_without_reading_the_rest(many: Database) -> None:
-    """Sorted by nothing but the index, also from the middle on."""
+    """The order comes from the index alone, also from the middle on."""
     criteria = Criteria(types=(MemoryType.FACT,), metadata=("sessionId=s1", "role=user"))
     condition = visible(Viewer("w1", "ada", session_id="s1"), criteria, START)
 

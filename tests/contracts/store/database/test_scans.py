@@ -1,4 +1,4 @@
-"""Searches without an index leave the database to others, on every database."""
+"""Searches without an index let others use the database meanwhile, on every database."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Search = Callable[[SqlMemories], Any]
 
 
 class Watched:
-    """A database that counts how many read at once."""
+    """A database that records the highest number of concurrent reads."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

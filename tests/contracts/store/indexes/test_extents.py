@@ -1,4 +1,5 @@
-"""Contract of `ports.index_entries.ExpectedEntries`: a walk page by page meets every memory once, on every database."""
+"""Contract of `ports.index_entries.ExpectedEntries`: a page-by-page scan returns every memory once, on every
+database."""
 
 import random
 
@@ -25,7 +26,7 @@ async def walked(store: SqlStore, extent: Extent) -> list[str]:
 
 @pytest.mark.parametrize("workspace", ["", "w1"])
 async def test_each_memory_is_met_once_whatever_its_time(store: SqlStore, database: Database, workspace: str) -> None:
-    """Many were made at one time, and ids do not rise with it: imports bring both."""
+    """Many rows have the same time, and ids do not rise with it: imports cause both."""
     chance = random.Random(5)
     made = [
         memory(f"{name} {number}", workspace_id=name, now=START + number, created_at=START + chance.randrange(4))

@@ -20,7 +20,7 @@ from tests.support.waiting import PATIENCE_S
 
 @pytest.fixture
 async def elsewhere(database: Database, database_url: str, clock: FakeClock) -> AsyncIterator[SqlStore]:
-    """The same database, as another process has it open."""
+    """The same database, opened by another process."""
     other = SqlStore(open_database(database_url, lock_wait_s=PATIENCE_S), clock)
     yield other
     await other.close()
@@ -50,10 +50,10 @@ async def test_a_generation_of_another_model_goes_only_while_there_is_no_memory(
     larger = replace(VECTOR, name="openbrain-v-2", model="larger", dimensions=768)
     assert await store.generations.ensure(VECTOR) == VECTOR
 
-    assert await store.generations.ensure(larger) == VECTOR, "only who says so replaces it"
+    assert await store.generations.ensure(larger) == VECTOR, "replaced only on explicit request"
     assert await store.generations.ensure(larger, replace_unused=True) == larger
     assert await elsewhere.generations.serving(IndexKind.VECTOR) == larger
-    assert await store.generations.ensure(VECTOR, replace_unused=True) == VECTOR, "and back, under the old name"
+    assert await store.generations.ensure(VECTOR, replace_unused=True) == VECTOR, "and back again, under the old name"
 
     (stored,) = await store.writes.remember([write("The first memory.")])
     assert stored.memory is not None
@@ -186,7 +186,7 @@ async def test_a_writer_says_what_it_knows_until_its_lease_is_over(
     clock.advance(10**15)
 
     knowing = IndexWriter(consumer="a", kind=IndexKind.TEXT, builder="t1", names=frozenset({TEXT.name}))
-    assert await elsewhere.index_writers.writers(IndexKind.TEXT) == [knowing], "the host's clock has no say"
+    assert await elsewhere.index_writers.writers(IndexKind.TEXT) == [knowing], "the host's clock has no influence"
 
     built = await store.generations.begin(replace(TEXT, name="text-2"))
     assert await elsewhere.index_writers.writers(IndexKind.TEXT) == [knowing]
@@ -199,7 +199,7 @@ async def test_a_writer_says_what_it_knows_until_its_lease_is_over(
 
 
 async def test_no_writer_is_missed_by_who_begins(store: SqlStore, elsewhere: SqlStore) -> None:
-    """Once a generation is begun, every writer that does not know it can be seen."""
+    """Once a generation has begun, every writer that does not know it is visible."""
     await store.generations.ensure(TEXT)
     for round_ in range(20):
         name = f"text-{round_ + 2}"

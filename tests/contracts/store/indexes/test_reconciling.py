@@ -1,4 +1,5 @@
-"""Contract of `ports.index_entries.ExpectedEntries`, on every database: what the database adds up is what we would."""
+"""Contract of `ports.index_entries.ExpectedEntries`, on every database: the database's sums equal those computed in
+Python."""
 
 from array import array
 from collections import defaultdict
@@ -27,7 +28,7 @@ LAST = "ffffffff"
 
 
 def expected(generation: Generation, *entries: tuple[Memory, int]) -> dict[int, Sum]:
-    """What `bucket_sums` should say of these rows and passages."""
+    """What `bucket_sums` should return for these rows and passages."""
     found: dict[int, Sum] = defaultdict(Sum)
     for row, passage in entries:
         one = digest(row.id, passage, row.revision, row.updated_at, row.content_hash, generation.builder)
@@ -110,7 +111,7 @@ async def test_rows_tell_what_is_due(store: SqlStore, database: Database, clock:
 
 
 async def test_rows_tell_since_when_their_removal_is_on_its_way(store: SqlStore, database: Database) -> None:
-    """What has just ended is given its grace, whatever ended it."""
+    """A row that has just ended gets a grace period, whatever ended it."""
     left = {
         "forgotten": memory("a", reason=Reason.FORGOTTEN, deleted_at=START + 3),
         "archived": memory("b", archived_at=START + 4),
@@ -132,7 +133,7 @@ async def test_rows_of_a_bucket(store: SqlStore, database: Database, clock: Fake
     found = await store.expected_entries.rows_in(TEXT, "", LAST, [bucket(row.id), bucket(gone.id)])
 
     assert row.id in {each.memory_id for each in found}
-    assert gone.id not in {each.memory_id for each in found}, "it has nothing to have there, and is marked"
+    assert gone.id not in {each.memory_id for each in found}, "no entry is due for it, and it is marked"
     assert bucket(other.id) in (bucket(row.id), bucket(gone.id)) or other.id not in {each.memory_id for each in found}
 
 

@@ -1,4 +1,4 @@
-"""What removes vectors that nobody uses looks through all passages in small steps, and sees who came beside it."""
+"""Removing unused vectors scans all passages in small steps, and notices passages that are added meanwhile."""
 
 from array import array
 from collections.abc import Awaitable, Callable, Iterator
@@ -29,18 +29,18 @@ T = TypeVar("T")
 MODEL = "m"
 STEP = 4
 LONELY = content_hash("lonely")
-"""An input that has a vector and no passage."""
+"""An input hash that has a vector and no passage."""
 VECTOR = array("f", [0.5, 0.25])
 MARKED = update(embeddings).values(created_at=-5)
-"""By another look."""
+"""Sets the mark of another scan."""
 
 
 class KilledError(Exception):
-    """The process ends here."""
+    """Simulates the end of the process."""
 
 
 class Beside:
-    """The same database, where something happens between the first look through the passages and the next."""
+    """The same database, but something happens between the first step of the passage scan and the next."""
 
     def __init__(self, database: Database, happens: Callable[[], Awaitable[object]]) -> None:
         self._database, self._happens = database, happens
@@ -68,7 +68,7 @@ async def standing(database: Database) -> set[str]:
 
 @pytest.fixture
 async def many(store: SqlStore, database: Database, monkeypatch: pytest.MonkeyPatch) -> list[Memory]:
-    """Memories with a vector each, more than one look takes, in the order of their ids; and a vector of nobody's."""
+    """Memories with a vector each, more than one step reads, in the order of their ids; and one unused vector."""
     monkeypatch.setattr(unused_vectors, "LOOKED", STEP)
     made = sorted((memory(str(number), now=START + number) for number in range(3 * STEP)), key=lambda each: each.id)
     await put(database, *made)
@@ -79,7 +79,7 @@ async def many(store: SqlStore, database: Database, monkeypatch: pytest.MonkeyPa
 
 @contextmanager
 def noted() -> Iterator[list[tuple[Connection, str]]]:
-    """Statements, and who said them."""
+    """Collect the executed statements with their connections."""
     said: list[tuple[Connection, str]] = []
 
     def say(*call: Any) -> None:
@@ -112,7 +112,7 @@ async def test_all_passages_are_looked_through_in_small_steps_with_nothing_locke
 
 
 async def test_where_none_has_a_vector_nothing_is_looked_through(store: SqlStore, many: list[Memory]) -> None:
-    """So of many erasures at once all but the first have little to do."""
+    """So of many concurrent erasures, all but the first have little to do."""
     assert many
     with noted() as said:
         assert await store.vectors.drop_embeddings(["unknown", content_hash("neither")]) == 0
@@ -120,7 +120,7 @@ async def test_where_none_has_a_vector_nothing_is_looked_through(store: SqlStore
 
 
 async def test_one_look_serves_all_purges_that_wait(store: SqlStore, database: Database, many: list[Memory]) -> None:
-    """Else each of many would look through everything."""
+    """Otherwise each of many purges would scan everything."""
     assert many
     free = [content_hash(f"free {number}") for number in range(3)]
     await store.vectors.save(dict.fromkeys(free, VECTOR), [], MODEL)
@@ -200,7 +200,7 @@ async def test_a_look_that_was_killed_harms_nobody_and_is_done_again(
 async def test_what_is_embedded_after_its_end_is_left_to_a_purge(
     store: SqlStore, database: Database, *, gone: bool
 ) -> None:
-    """In the same transaction, so that a kill leaves no vector behind; `gone`: the whole row."""
+    """In the same transaction, so that a kill leaves no vector behind. `gone` deletes the whole row."""
     late = await stored(store.writes, "late")
     await store.writes.erase(late.id, viewer(), origin(), "")
     if gone:
@@ -230,7 +230,7 @@ async def test_what_was_only_forgotten_is_left_alone(store: SqlStore, database: 
 async def test_a_tenant_takes_its_vectors_along_and_leaves_what_others_use(
     store: SqlStore, database: Database, many: list[Memory]
 ) -> None:
-    """Before its rows, which tell what they are, so that a kill between both loses nothing."""
+    """Vectors are removed before the tenant's rows, which identify them, so that a kill in between loses nothing."""
     theirs = memory("theirs", workspace_id="w2")
     await put(database, theirs)
     await store.vectors.save({}, [of(theirs, hashed(many[0]))], MODEL)

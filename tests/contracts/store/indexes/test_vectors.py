@@ -221,7 +221,8 @@ async def test_more_than_one_statement_takes(store: SqlStore, database: Database
 
 
 async def test_two_embedders_with_the_same_work(store: SqlStore, database: Database) -> None:
-    """They lock in one order, so neither is a deadlock's victim, and the last one's passages stand whole."""
+    """They lock in one order, so neither becomes a deadlock victim, and the last writer's passages are stored
+    completely."""
     many = [memory(str(number)) for number in range(40)]
     await put(database, *many)
     vectors = {hashed(row.id): vector(number, 1) for number, row in enumerate(many)}
@@ -252,7 +253,7 @@ async def test_it_is_known_what_a_model_has_not_embedded(store: SqlStore, databa
     done, twin, old, lacking, new = (memory(updated_at=START) for _ in range(5))
     plain = memory(updated_at=START, wants_vector=False)
     gone = memory(updated_at=START, deleted_at=START, reason=Reason.FORGOTTEN)
-    due = memory(updated_at=START, expires_at=START)  # it stands until it is ended, whatever a clock says
+    due = memory(updated_at=START, expires_at=START)  # it is live until it is ended, whatever a clock says
     new = replace(new, updated_at=START + 10)
     for row in (done, twin, old, lacking, new, plain, gone, due):
         await put(database, row)
@@ -287,8 +288,8 @@ async def test_token_states_stand_beside_the_vector_they_were_made_with(store: S
     assert await store.vectors.states([row.id], OTHER) == {}
     assert await store.vectors.states([], MODEL) == {}
     assert await store.vectors.known([A, B], MODEL) == {A, B}
-    assert await store.vectors.known([A, B], MODEL, b"\1") == {A}, "what lacks states is to be embedded again"
-    assert await store.vectors.known([A, B], MODEL, b"\2") == frozenset(), "as is what has them in another version"
+    assert await store.vectors.known([A, B], MODEL, b"\1") == {A}, "inputs without states are to be embedded again"
+    assert await store.vectors.known([A, B], MODEL, b"\2") == frozenset(), "also those with states in another version"
 
 
 async def test_later_token_states_replace_others_and_none_takes_none_away(store: SqlStore, database: Database) -> None:

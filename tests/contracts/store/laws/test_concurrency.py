@@ -1,4 +1,4 @@
-"""Many writers at once, on both databases: one row, one head, nothing lost."""
+"""Many concurrent writers, on both databases: one row, one head, nothing lost."""
 
 import asyncio
 from collections import Counter
@@ -18,12 +18,12 @@ EACH = 100
 
 
 async def at_once(url: str, **changes: Any) -> list[Answer]:
-    """(status, memory, head) of 200 writes that start together in two processes, on eight connections each."""
+    """(status, memory, head) of 200 writes that start together in two processes, with eight connections each."""
     return await written_together(url, PROCESSES, EACH, changes)
 
 
 async def beside(url: str, writing: SqlMemoryWrites, **changes: Any) -> list[Answer]:
-    """The same in one process, by two openings of the database."""
+    """The same in one process that opens the database twice."""
     other = open_database(url, pool=8, lock_wait_s=PATIENCE_S)
     writers = [writing, SqlMemoryWrites(other, FakeClock())]
     done = await asyncio.gather(*[patiently(writers[number % 2], [write(**changes)]) for number in range(200)])
@@ -77,7 +77,7 @@ async def test_two_hundred_superseding_with_one_content_are_one_head(
 
 
 async def test_batches_of_the_same_in_any_order_lose_nothing(database: Database, database_url: str) -> None:
-    """Overlapping batches, each in another order, and two that take the same memories' places."""
+    """Overlapping batches, each in another order, and two that supersede the same memories."""
     others = [open_database(database_url, pool=4, lock_wait_s=PATIENCE_S) for _ in range(3)]
     writers = [SqlMemoryWrites(each, FakeClock()) for each in (database, *others)]
     words = [f"word {number}" for number in range(40)]

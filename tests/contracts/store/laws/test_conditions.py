@@ -1,4 +1,4 @@
-"""The law that keeps tenants apart: a condition in SQL selects exactly the rows that it selects in Python."""
+"""The property that isolates tenants: a condition selects the same rows in SQL as in Python."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -57,10 +57,10 @@ ODD = (
         "�",
     ),
 )
-"""Strings that databases like to take for others, or for something other than a string."""
+"""Strings that databases tend to equate with others, or to read as something other than a string."""
 
 PLAIN = (True, False, 0, 1, -7, 2**62, 1.0, 0.5, None, ["a"], {"k": "a"})
-"""Values of metadata that are no texts."""
+"""Metadata values that are not strings."""
 PAIRS = (
     "k=",
     "k=a",
@@ -167,7 +167,7 @@ SLOW = settings(
 
 
 async def selected(database: Database, stored: Sequence[Memory], asked: Sequence[Condition]) -> list[set[str]]:
-    """What each condition selects in the database, of these rows alone."""
+    """Which of these rows each condition selects in the database."""
 
     def fill(connection: Connection) -> None:
         connection.execute(delete(memories))
@@ -197,7 +197,7 @@ async def test_any_condition_selects_the_rows_it_matches(
 async def test_any_viewer_sees_the_rows_that_are_visible(
     database: Database, stored: list[Memory], asked: list[Condition]
 ) -> None:
-    # Most random viewers see nothing: let some look from where a memory stands.
+    # Most random viewers see nothing, so some look from the place of a memory.
     beside = [
         visible(Viewer(row.workspace_id, row.agent_id, session_id=row.session_id), Criteria(), START) for row in stored
     ]
@@ -205,7 +205,7 @@ async def test_any_viewer_sees_the_rows_that_are_visible(
 
 
 async def test_no_odd_string_is_taken_for_another(database: Database) -> None:
-    """Each against each, in every keyword column."""
+    """Compare each string with each other, in every keyword column."""
     for field in KEYWORD_FIELDS:
         if field in {"type", "memory_scope", "audience"}:
             continue

@@ -1,4 +1,4 @@
-"""Whatever users do in whatever order: the laws of the truth, on both databases, against a simple model."""
+"""Invariants of the store under random user actions in any order, on both databases, checked against a simple model."""
 
 import asyncio
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def all_rows(connection: Connection) -> dict[str, tuple[Memory, str | None]]:
 
 
 class Users(RuleBasedStateMachine):
-    """One agent's writes; every memory is of one place, so that contents meet."""
+    """One agent's writes; every memory is in one place, so that equal contents collide."""
 
     url: str
     known_ids: Bundle[str] = Bundle("known_ids")
@@ -87,7 +87,7 @@ class Users(RuleBasedStateMachine):
         return known.expires_at is not None and known.expires_at <= self.clock.now()
 
     def holder(self, content: str) -> str | None:
-        """Who is in the way of this content; who is due gives way."""
+        """The id of the memory that blocks this content; one that has expired does not block it."""
         for memory_id, known in self.model.items():
             if known.content == content and known.keyed and known.reason is None:
                 if not self.due(known):
@@ -259,7 +259,7 @@ def test_the_laws_of_the_truth(database_url: str) -> None:
             max_examples=examples(40),
             stateful_step_count=50,
             deadline=None,
-            # A failure is told at once: making it smaller would take minutes of real transactions.
+            # Report a failure at once: shrinking it would take minutes of real transactions.
             phases=[Phase.explicit, Phase.reuse, Phase.generate],
             suppress_health_check=list(HealthCheck),
         ),

@@ -1,4 +1,4 @@
-"""Laws of pruning, on memories of whatever kind: only what is selected goes, and more goes the higher the threshold."""
+"""Properties of pruning, for any kind of memory: only selected rows go, and a higher threshold removes more."""
 
 import asyncio
 from collections.abc import Mapping
@@ -44,13 +44,13 @@ LIMITS = st.fixed_dictionaries(
         "type": st.sampled_from(["observation", "fact"]),
     },
 )
-"""Of which some are threshold, some selection."""
+"""Some of these are thresholds, the others selections."""
 NOW = START + 400 * DAY
 HOLD = '[{"project":"trial","only_project":true}]'
 
 
 async def pruned(store: SqlStore, clock: FakeClock, number: int, limits: Mapping[str, Any], **more: Any) -> set[str]:
-    """The ids that a run tells."""
+    """The ids that a run reports."""
     return await ran(store, clock, number, PRUNE, PruneBody(**limits, **more))
 
 
@@ -100,7 +100,7 @@ async def test_pruning_touches_what_is_selected_alone(database: Database) -> Non
         await unwidened(rows, days)
 
     async def unwidened(rows: list[Memory], days: int) -> None:
-        """Filing elsewhere keeps to the same walls, and lets nobody see more."""
+        """Refiling respects the same boundaries, and never lets anybody see more."""
         before = {each.id: await row(database, each.id) for each in rows}
         moved = await ran(
             store, clock, next(turns), REFILE, RefileBody(older_than_days=days, to_project="new", dry_run=False)

@@ -1,5 +1,5 @@
-"""Whatever is remembered, moved, ended, subscribed and revoked, in whatever order: a match is delivered to whom the
-memory is visible, and to nobody else, and no inbox shows a word of what is not visible when it is read."""
+"""Under any order of remembering, moving, ending, subscribing and revoking: a match is delivered exactly to those who
+may see the memory, and no inbox shows a word that is not visible when it is read."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ STEPS = st.lists(st.one_of(SUBSCRIBES, SUBSCRIBES, REMEMBERS, REMEMBERS, MOVES, 
 
 
 class World:
-    """A database that every example has two workspaces of its own in."""
+    """A database in which every example has its own two workspaces."""
 
     def __init__(self, url: str) -> None:
         self.runner, self.clock = asyncio.Runner(), FakeClock()
@@ -127,7 +127,7 @@ class World:
         return (await self.store.memories.rows([memory_id]))[memory_id]
 
     async def judge(self, new: set[str]) -> None:
-        """What came by the last step, and what all inboxes say now."""
+        """Check what the last step delivered, and what all inboxes show now."""
         rows = await self.store.memories.rows(self.memories)
         queries = {query.id: query for query in self.queries}
         delivered: set[tuple[str, str]] = set()
@@ -158,7 +158,7 @@ class World:
 
 
 def may_see(query: StandingQuery, row: Memory) -> bool:
-    """In words of its own, not by the predicate: the tenant, the key's orgs, and what is an agent's own."""
+    """Written independently of the product's predicate: tenant, the key's orgs, and agent scope."""
     if row.workspace_id != query.workspace_id or row.deleted_at is not None or row.memory_scope is Scope.SESSION:
         return False
     of_org = query.orgs is None or (row.org in query.orgs if row.org else query.without_org)

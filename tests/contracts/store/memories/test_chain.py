@@ -1,4 +1,4 @@
-"""Writers who race for the head of one chain and follow it where it goes: the chain stays a line."""
+"""Writers that race for the head of one chain and follow it when it moves: the chain stays a line."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ LENGTH = 40
 
 
 async def follow(store: SqlStore, content: str, head: str) -> str:
-    """Supersede whatever is the head by now; the new memory's id."""
+    """Supersede whatever is the current head; return the new memory's id."""
     while True:
         try:
             (outcome,) = await store.writes.remember([write(content, supersedes_id=head)])

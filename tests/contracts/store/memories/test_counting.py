@@ -1,4 +1,4 @@
-"""Counts of the truth, for when the text index is down: the same as an index gives."""
+"""Counts from the database, used while the text index is down: the same as an index gives."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Contract of `ports.writes`: what erasing leaves of rows, on every database."""
+"""Contract of `ports.writes`: which rows remain after an erasure, on every database."""
 
 import json
 from array import array
@@ -294,7 +294,7 @@ async def test_what_is_erased_makes_room_in_the_quota_once(store: SqlStore, data
 async def test_one_subject_is_found_in_every_text_and_state_and_erased_whole(
     store: SqlStore, database: Database, clock: FakeClock
 ) -> None:
-    """By the name in whatever case, also beyond ASCII, in quotes, in what is past and what has ended."""
+    """By the name in any case, also beyond ASCII, in quotes, in past versions and in ended memories."""
     name = 'Änne "Ä" O\\N'
     own: list[dict[str, Any]] = [
         {"content": f"ask {name}"},

@@ -1,4 +1,4 @@
-"""Contract of `Memories.indexable`: rows that this process wrote a moment ago are as if they were read."""
+"""Contract of `Memories.indexable`: rows that this process has just written are the same as if they were read."""
 
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ NOBODY = uuid7(START)
 
 @pytest.fixture
 async def store(database: Database, clock: FakeClock) -> SqlStore:
-    """One whose process indexes, so that it keeps what it writes."""
+    """A store whose process indexes, so that it caches what it writes."""
     made = SqlStore(database, clock)
     assert await made.memories.indexable([NOBODY]) == {}
     return made
@@ -79,7 +79,7 @@ async def test_what_was_written_is_not_read_whole(store: SqlStore) -> None:
 
     assert (await store.memories.indexable([row.id]))[
         row.id
-    ] is row  # as it was written: its mark is not among what is indexed
+    ] is row  # as it was written: the index mark is not part of the indexed data
     assert (await store.memories.rows([row.id]))[row.id].text_revision == row.revision
 
 

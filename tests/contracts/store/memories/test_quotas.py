@@ -1,4 +1,4 @@
-"""What a workspace may hold, on both databases and on every way in."""
+"""Quotas of a workspace, on both databases and for every kind of write."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from tests.support.store.fixtures import FakeClock, memory, origin, rows, stored
 
 @pytest.fixture
 async def limited(store: SqlStore, clock: FakeClock) -> SqlStore:
-    """w1 may hold three memories and a hundred bytes."""
+    """A store in which w1 may hold three memories and a hundred bytes."""
     await store.workspaces.create_workspace(
         Workspace(id="w1", name="w1", created_at=clock.now(), max_memories=3, max_bytes=100)
     )
@@ -156,7 +156,7 @@ async def test_a_process_that_has_not_heard_of_a_quota_does_not_spoil_the_count(
 ) -> None:
     await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
     other = SqlStore(database, clock)
-    await other.writes.remember([write("a")])  # from here on it thinks for a second that nobody has a quota
+    await other.writes.remember([write("a")])  # from here on it believes for a second that nobody has a quota
     await store.workspaces.change_workspace("w1", WorkspaceChange(max_memories=3))
     await other.writes.remember([write("b")])
     (third,) = await store.writes.remember([write("c")])
@@ -169,7 +169,7 @@ async def test_a_process_that_has_not_heard_of_a_quota_does_not_spoil_the_count(
 
 
 async def test_writers_without_a_quota_do_not_wait_for_one_with(limited: SqlStore, database: Database) -> None:
-    """Two tenants in one group: the one's refusal is not the other's."""
+    """Two tenants in one group: one tenant's refusal does not affect the other."""
     outcomes = await limited.writes.remember(
         [write(text, workspace_id=name) for text in "abcd" for name in ("w1", "w2")]
     )
@@ -180,14 +180,14 @@ async def test_writers_without_a_quota_do_not_wait_for_one_with(limited: SqlStor
 
 @dataclass(frozen=True)
 class Submitted:
-    """As it comes from a stream."""
+    """A submission as it comes from a stream."""
 
     event: CloudEvent[MemorySubmitted]
     workspace: str | None = None
 
 
 async def test_a_full_workspace_refuses_submissions_for_good(limited: SqlStore, clock: FakeClock) -> None:
-    """Its dead letter says why; another tenant's submission beside it is stored."""
+    """The dead letter gives the reason; another tenant's submission in the same batch is stored."""
     await limited.workspaces.create_workspace(Workspace(id="w2", name="w2", created_at=clock.now()))
     events = [
         CloudEvent[MemorySubmitted](

@@ -86,7 +86,7 @@ any_row = st.builds(
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(row=any_row)
 async def test_any_row_comes_back_as_it_was(store: SqlStore, database: Database, row: Memory) -> None:
-    # An earlier try may have put it there.
+    # An earlier attempt may have stored it.
     await database.write(lambda connection: connection.execute(delete(memories)).rowcount)
     await put(database, row)
 
@@ -287,7 +287,7 @@ async def test_rows_and_listing_agree(store: SqlStore, database: Database) -> No
 
 
 async def test_a_listing_goes_on_where_a_page_ended(store: SqlStore, clock: FakeClock) -> None:
-    """Also between memories of the same moment."""
+    """Also between memories with the same time."""
     for moment in range(3):
         await store.writes.remember([write(f"{moment}-{n}", now=START + moment) for n in range(3)])
     whole = [each.id for each in await store.memories.listing(EVERYTHING, 100)]

@@ -1,4 +1,4 @@
-"""Contract of `Memories.turns`: where memories stand in their sessions, and what stands beside them."""
+"""Contract of `Memories.turns`: the positions of memories in their sessions, and their neighbours."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A memory takes another's place, on both databases: one head, and nobody told of what they can't see."""
+"""A memory supersedes another, on both databases: one head, and nobody learns of what they can't see."""
 
 from typing import Any
 

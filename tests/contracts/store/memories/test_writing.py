@@ -1,4 +1,4 @@
-"""Remembering, on both databases: once, in order, with audit and events, whatever the neighbours do."""
+"""Remembering, on both databases: once, in order, with audit and events, whatever other writes do."""
 
 from typing import Any
 
@@ -183,7 +183,7 @@ async def test_one_bad_memory_fails_alone(database: Database, writing: SqlMemory
 
 
 async def test_a_repeated_attempt_is_no_second_effect(database: Database, writing: SqlMemoryWrites) -> None:
-    """The caller did not hear the answer, and offers the very same writes again."""
+    """The caller did not receive the answer, and repeats the very same writes."""
     batch = [write("a"), write("b", allow_duplicate=True), write("c", idempotency_key="k"), write("a")]
     first = await writing.remember(batch)
     again = await writing.remember(batch)

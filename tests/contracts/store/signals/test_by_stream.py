@@ -1,4 +1,4 @@
-"""What the service does with entries: raises by key, acknowledgements whose they are, time's rounds."""
+"""What the service does with stream entries: raises by key, acknowledgements only by the owner, timed sweeps."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,13 +24,13 @@ KEPT = Retention(broadcasts=7 * DAY, signals=90 * DAY, subscribers=7 * DAY, dead
 
 @pytest.fixture(params=["sqlite"])
 def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the databases do alike is proven where the truth's own contracts are."""
+    """SQLite is enough: the store's contract tests cover what all databases do alike."""
     return f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('truth')}/truth.db"
 
 
 @dataclass
 class Came:
-    """An entry as the service hands it over."""
+    """An entry as the service passes it to a handler."""
 
     event: CloudEvent[Any]
     id: str = f"{START // 1000}-0"
@@ -115,7 +115,7 @@ async def test_signals_are_acknowledged_by_id_or_by_what_was_heard(store: SqlSto
     )
 
     kinds = [None, None, None, None, NotFound, NotFound, Invalid, NotFound]
-    assert [result if result is None else type(result) for result in results] == kinds, "late is no fault"
+    assert [result if result is None else type(result) for result in results] == kinds, "lateness is not an error"
     states = [(await store.signals.signal(viewer(), each.id)) for each in (one, other)]
     assert [each and each.state for each in states] == [SignalState.ACKNOWLEDGED, SignalState.RESOLVED]
     assert [each.agent_id for each in await store.broadcasts.subscribers("w1", 0, 10)] == ["ada", "bob", "cy", "dan"]

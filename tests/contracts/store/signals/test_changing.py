@@ -1,4 +1,4 @@
-"""What people and agents say of signals and halts, on every database."""
+"""Changes that people and agents make to signals and halts, on every database."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Many at once on the connections of two: numbers without gaps, one signal an identity, nothing lost."""
+"""Many concurrent writers in two stores: numbers without gaps, one signal per identity, nothing lost."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ EACH = 40
 
 @pytest.fixture
 async def two(store: SqlStore, database_url: str, clock: FakeClock) -> AsyncIterator[list[SqlStore]]:
-    """Two that know nothing of each other."""
+    """Two stores on one database that know nothing of each other."""
     await workspace(store, "w1", "w2")
     other = open_database(database_url, pool=8, lock_wait_s=PATIENCE_S)
     yield [store, SqlStore(other, clock)]

@@ -1,5 +1,5 @@
-"""Whatever is raised, said and awaited, in whatever order: what listeners make of the broadcasts is what the truth
-says, and nothing weaker hides what is stronger."""
+"""For any order of raises, changes and waits, the state that listeners derive from broadcasts equals the database's,
+and a weaker signal never hides a stronger one."""
 
 import asyncio
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ DOINGS = st.one_of(
 
 
 class World:
-    """A truth that is emptied for each example."""
+    """A store that is emptied for each example."""
 
     def __init__(self, url: str) -> None:
         self.runner = asyncio.Runner()
@@ -122,7 +122,7 @@ async def deliver(store: SqlStore, raises: list[Raise], random: Any) -> None:
 
 
 async def ends(store: SqlStore) -> list[tuple[Signal, list[Halt]]]:
-    """What stands, but for ids and numbers, which are given in order."""
+    """The present state, with ids and numbers left out, because they are given in order."""
     found = await store.signals.signals(viewer(), SignalFilter(), 100)
     halts = {each.signal_id: each for each in await store.halts.halts(viewer(), 100)}
     return sorted(

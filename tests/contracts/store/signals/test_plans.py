@@ -27,7 +27,7 @@ TIMES = SignalTimes()
 
 
 def _fill(connection: Connection) -> None:
-    """Signals of a hundred sources that ended long ago, told twice each."""
+    """Insert signals of a hundred sources that ended long ago, with two broadcasts each."""
     connection.execute(text(f"INSERT INTO workspaces (id, name, created_at) VALUES ('w1', 'w1', {START})"))
     dialect = connection.dialect.name
     over = resolved(opened(raised(), START), "ada", "", START)

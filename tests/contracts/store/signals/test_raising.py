@@ -1,4 +1,4 @@
-"""Raises in the truth, on every database: one row an identity, each change told once under the next number."""
+"""Raises in the store, on every database: one row per identity, and one broadcast per change under the next number."""
 
 import pytest
 from pydantic import ValidationError

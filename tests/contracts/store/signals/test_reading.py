@@ -1,4 +1,4 @@
-"""Lists and the present state, on every database."""
+"""Lists and the present state of signals, on every database."""
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.memory import DAY
@@ -10,7 +10,7 @@ from tests.support.store.fixtures import START, FakeClock, viewer
 
 
 async def filled(store: SqlStore) -> dict[str, str]:
-    """Signals by what they say, and their ids."""
+    """Store some signals; return their ids by content."""
     await workspace(store, "w1", "w2")
     some = [
         raised(content="a", severity=Severity.INFO, at=START + 1),
@@ -67,7 +67,7 @@ async def test_grave_ones_that_nobody_acknowledged_are_counted_by_workspace(stor
 
     assert await store.signals.unacknowledged(10) == {"w1": 2, "w2": 1}
     assert await store.signals.unacknowledged(1) == {"w1": 2}
-    # Escalated, it is as unheard as it was.
+    # After the escalation they are as unacknowledged as before.
     clock.advance(DAY)
     assert (await store.signals.sweep_due(100, clock.now())).escalated == 3
     assert await store.signals.unacknowledged(10) == {"w1": 2, "w2": 1}

@@ -1,4 +1,4 @@
-"""A source that says too much is heard, and does not drown the others."""
+"""A source that raises too much is still heard, and does not drown the others."""
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore

@@ -1,4 +1,4 @@
-"""What time does to signals and halts, on every database; what is removed; numbers after a restore."""
+"""What happens to signals and halts over time, on every database; what is purged; numbers after a restore."""
 
 import pytest
 
@@ -19,7 +19,7 @@ async def w1(store: SqlStore) -> None:
 
 
 async def swept(store: SqlStore, clock: FakeClock, microseconds: int) -> Swept:
-    """What the sweep does after so long."""
+    """Advance the clock and run a sweep."""
     clock.advance(microseconds)
     return await store.signals.sweep_due(100, clock.now())
 
@@ -117,7 +117,7 @@ async def test_what_has_ended_becomes_a_tombstone_and_goes_at_last(store: SqlSto
     assert await purged(store, clock.now(), ended_before=START) == 0
     clock.advance(DAY)
 
-    # One signal, not the one whose halt stands.
+    # One signal is purged, but not the one whose halt is open.
     assert await purged(store, clock.now(), ended_before=clock.now()) == 1
     assert [each.id for each in await store.signals.signals(viewer(), SignalFilter(), 10)] == [halted.id]
     for table in ("signal_history", "signal_acks"):
@@ -128,7 +128,7 @@ async def test_what_has_ended_becomes_a_tombstone_and_goes_at_last(store: SqlSto
     await store.halts.resume_halt(viewer(), halt.id, "admin")
     assert await purged(store, clock.now(), ended_before=clock.now()) == 1
     assert await rows(store._database, "SELECT halt_id FROM halt_acks") == []
-    # The keys, each after its time.
+    # The keys go, each after its time.
     assert await purged(store, START + 30 * DAY - 1) == 0
     assert await purged(store, START + 30 * DAY) == 2
 
@@ -170,6 +170,6 @@ async def test_after_a_restore_what_is_new_is_told_above_what_the_stream_has(sto
     assert (moved.seq, moved.worsened_seq) == (51, 51)
     assert (await store.halts.halts(viewer(), 10))[0].seq == 51
     assert (await signal_of(store, content="4")).seq == 52
-    # Where nothing of the truth was too low the numbers jump all the same.
+    # The numbers jump even if no number in the database was too low.
     assert await store.broadcasts.renumber("w1", 60, 80) == 80
     assert (await signal_of(store, content="5")).seq == 81

@@ -1,4 +1,4 @@
-"""Webhooks in both databases: whose they are, how far each has come, what each could not be given."""
+"""Webhooks in both databases: who owns them, how far each has read, and which posts each failed to receive."""
 
 import asyncio
 from dataclasses import replace
@@ -123,7 +123,7 @@ async def test_what_is_given_up_is_kept_and_does_not_hold_up_the_next(store: Sql
     assert await store.webhook_letters.webhook_dead_letters("w1", made.id, 10) == []
     await store.webhooks.webhook_given_up(letter(made, 2))
     assert await store.webhook_letters.webhook_dead_letters("w1", made.id, 10) == [], (
-        "nothing comes of one that is gone"
+        "a deleted webhook has no dead letters"
     )
 
 

@@ -98,7 +98,7 @@ async def test_keys_that_open_something_are_told_from_those_that_ended(store: Sq
 
 
 async def test_a_workspace_has_so_many_keys_at_once(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that ended, and those of others, are not counted."""
+    """Ended keys, and those of other workspaces, are not counted."""
     monkeypatch.setattr(limits, "KEYS", 3)
     await store.workspaces.create_workspace(workspace("w1"))
     await store.workspaces.create_workspace(workspace("w2"))

@@ -1,4 +1,4 @@
-"""Contract of `ports.tenants.Workspaces`: the end of a tenant, on every database."""
+"""Contract of `ports.tenants.Workspaces`: closing a tenant, on every database."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ async def tenant(store: SqlStore, database: Database, name: str, contents: int =
 
 
 async def holding(database: Database, name: str) -> list[str]:
-    """Tables that still name it."""
+    """Tables that still contain its name."""
     held = {str(table.name): await rows(database, f"SELECT * FROM {table.name}") for table in metadata.sorted_tables}
     return [table for table, found in held.items() if name in repr(found)]
 

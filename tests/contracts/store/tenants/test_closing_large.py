@@ -1,5 +1,5 @@
-"""The end of a tenant with many rows beside its memories: no transaction takes them all, and one that was killed is
-gone on with."""
+"""Closing a tenant with many rows besides its memories: no transaction removes them all, and a killed run is
+continued."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,19 +24,19 @@ from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import START, rows
 
 MOST = 1000
-"""Rows of one transaction."""
+"""Rows per transaction."""
 MANY = 2500
 FOUND_BY_OTHERS = ("DELETE FROM signal_history", "DELETE FROM signal_acks")
-"""Of tables without an index by workspace."""
+"""Rows per transaction for tables without an index by workspace."""
 
 
 class KilledError(Exception):
-    """The process ends here."""
+    """Simulates the end of the process."""
 
 
 @dataclass
 class Seen:
-    """What was removed: by each transaction, and the statements."""
+    """What each transaction removed, and the statements."""
 
     transactions: list[int] = field(default_factory=list)
     said: list[tuple[str, Any]] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Seen:
 
 @contextmanager
 def watched(kill_after: int | None = None) -> Iterator[Seen]:
-    """Count what each transaction removes; the one behind the first `kill_after` is killed in the middle."""
+    """Count what each transaction removes; the one after the first `kill_after` is killed in the middle."""
     seen = Seen()
 
     def removed(*call: Any) -> None:
@@ -70,7 +70,7 @@ def watched(kill_after: int | None = None) -> Iterator[Seen]:
 
 
 async def full(store: SqlStore, database: Database, name: str) -> None:
-    """A tenant with much of everything that may be much."""
+    """Fill a tenant with many rows of everything that can be large."""
     await store.workspaces.create_workspace(Workspace(id=name, name=name, created_at=START))
     (outcome,) = await store.signals.raise_signals([raised(workspace_id=name)])
     assert isinstance(outcome, RaiseOutcome)
@@ -87,7 +87,7 @@ async def full(store: SqlStore, database: Database, name: str) -> None:
 
 
 async def held(database: Database, name: str) -> dict[str, int]:
-    """Rows of each table that is much in these tests."""
+    """Row counts of the tables that are large in these tests."""
     found = {
         table.name: len(await rows(database, f"SELECT 1 FROM {table.name} WHERE workspace_id = '{name}'"))
         for table in (recalls, signals, signal_history, signal_acks)
@@ -98,7 +98,7 @@ async def held(database: Database, name: str) -> dict[str, int]:
 
 @pytest.fixture
 async def asked(store: SqlStore, database: Database) -> Operation:
-    """Two tenants alike, of whom one is to go."""
+    """Two tenants with the same contents, one of which is to be closed."""
     for name in ("w1", "w2"):
         await full(store, database, name)
     operation = Operation(id=uuid7(START), workspace_id="system", kind=CLOSE, actor="op", request={"workspace": "w1"})
@@ -119,7 +119,7 @@ async def test_no_transaction_takes_all_rows_of_a_tenant(store: SqlStore, databa
 
 
 async def test_one_that_was_killed_is_gone_on_with(store: SqlStore, database: Database, asked: Operation) -> None:
-    """Its own row is the last to go, so that it can be found until nothing is left."""
+    """The tenant's own row is removed last, so that the tenant can be found until nothing is left."""
     left = await held(database, "w1")
     for after in (0, 2, 3):
         with watched(kill_after=after) as seen, pytest.raises(KilledError):
@@ -136,7 +136,7 @@ async def test_one_that_was_killed_is_gone_on_with(store: SqlStore, database: Da
 
 
 async def test_no_table_is_walked_through_as_a_whole(store: SqlStore, database: Database) -> None:
-    """Rows that no index finds by their tenant are found by what they belong to."""
+    """Rows that no index finds by tenant are found by the rows that they belong to."""
     for name in ("w1", "w2"):
         await store.workspaces.create_workspace(Workspace(id=name, name=name, created_at=START))
     await store.signals.raise_signals([raised(workspace_id="w2", content=str(number)) for number in range(1000)])

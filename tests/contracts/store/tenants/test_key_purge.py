@@ -1,4 +1,4 @@
-"""Idempotency keys past their time go in small transactions, which look at no more rows than they remove."""
+"""Expired idempotency keys are removed in small transactions, which read no more rows than they remove."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ async def test_a_round_finds_its_keys_by_their_time_and_removes_no_more_than_its
     await database.write(lambda connection: connection.execute(idempotency_keys.insert(), made))
     if database.dialect != "sqlite":
         await rows(database, "ANALYZE TABLE idempotency_keys")
-    clock.advance(KEYS)  # all of them are past
+    clock.advance(KEYS)  # all of them have expired
     said: list[tuple[str, Any]] = []
 
     def note(*arguments: Any) -> None:

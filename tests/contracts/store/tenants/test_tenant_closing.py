@@ -1,4 +1,4 @@
-"""The end of a tenant waits for what its erasures have left to do."""
+"""Closing a tenant waits for the rest of its erasures."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from tests.support.store.fixtures import START, FakeClock
 
 
 class NoStreams:
-    """A stream server that holds nothing."""
+    """A stream server without entries."""
 
     async def sweep(self, doomed: Doomed) -> Swept:
         return Swept(0)
@@ -23,7 +23,7 @@ class NoStreams:
 
 
 async def walked(closing: Closing, operation: Operation) -> tuple[Operation, Progress]:
-    """Step by step, until it waits or is done."""
+    """Run steps until the operation waits or is finished."""
     while True:
         step = await closing(operation)
         operation = replace(operation, done=step.done, total=step.total, result=step.result)
@@ -32,7 +32,7 @@ async def walked(closing: Closing, operation: Operation) -> tuple[Operation, Pro
 
 
 async def test_its_purges_end_before_their_rows_go(store: SqlStore, clock: FakeClock) -> None:
-    """They alone know the vectors and stream entries of what was erased."""
+    """Only the purges know the vectors and stream entries of what was erased."""
     await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=START))
     purge = await store.operations.start_operation(
         Operation(id=uuid7(START), workspace_id="w1", kind=PURGE, actor="ada")

@@ -30,7 +30,7 @@ def job(clock: FakeClock, **more: Any) -> TickJob:
 
 
 async def said(store: SqlStore) -> list[Any]:
-    """Events of ticks in the outbox, which is emptied."""
+    """Take all tick events from the outbox."""
     entries = await store.outbox.take(100)
     await store.outbox.delete([entry.id for entry in entries])
     models: dict[str, Any] = {"tick.requested": CloudEvent[TickRequested], "tick.completed": CloudEvent[TickCompleted]}

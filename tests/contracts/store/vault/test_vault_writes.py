@@ -1,4 +1,4 @@
-"""What clients wrote into a vault is known for a time, on both databases."""
+"""Idempotency of clients' vault writes, which are remembered for a time, on both databases."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How much waits to be published, asked without counting it each time."""
+"""The number of unpublished entries, found without counting them each time."""
 
 import sqlalchemy
 
@@ -22,7 +22,7 @@ async def test_what_waits_is_told_from_below_and_above_the_limit(store: SqlStore
         await stored(store.writes, f"memory {number}")
     assert await store.outbox.waiting(10) == 3
     await _filled(database, 20)
-    assert await store.outbox.waiting(10) == 10, "no more are counted than matter"
+    assert await store.outbox.waiting(10) == 10, "counting stops at the limit"
     assert await store.outbox.waiting(1000) == 23
     await store.outbox.delete([entry.id for entry in await store.outbox.take(500)])
     assert await store.outbox.waiting(10) == 0
@@ -39,7 +39,7 @@ async def test_a_gap_that_low_priority_leaves_behind_is_not_taken_for_events(
 
 
 async def test_while_there_are_few_nothing_is_counted(store: SqlStore, database: Database) -> None:
-    """The look costs the same with ten rows and with a hundred thousand."""
+    """The query costs the same with ten rows and with a hundred thousand."""
     await _filled(database, 2000)
     said: list[str] = []
 

@@ -113,7 +113,7 @@ async def test_names_are_spelled_as_most_spell_them(store: SqlStore, database: D
 
 
 async def test_a_killed_run_is_gone_on_with(store: SqlStore, database: Database, clock: FakeClock) -> None:
-    """Each transaction is whole: what a worker that died had cleaned is found clean by the next."""
+    """Each transaction is complete: what a killed worker had cleaned, the next one finds clean."""
     ids = [(await stored(store.writes, f"{number} {MAIL}")).id for number in range(3)]
     operation, selection = await running(store, clock, CLEAN), selected(clock)
     seen = Counter[str]()

@@ -1,4 +1,4 @@
-"""Groups that rest and readers from outside, on every database; notes of failures taken back."""
+"""Paused groups and outside readers, on every database; notes of failures that are withdrawn."""
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.memory import State

@@ -39,7 +39,7 @@ async def all_undone(store: SqlStore, undoing: Operation, of: Operation) -> None
 
 
 async def whole(database: Database, memory_id: str) -> dict[str, Any]:
-    """The row with its duplicate key, and its use; without what rises with every write."""
+    """The row with its duplicate key and its usage, without columns that rise with every write."""
     (found,) = await rows(database, "SELECT * FROM memories WHERE id = :id", id=memory_id)
     use = await rows(database, "SELECT * FROM memory_usage WHERE memory_id = :id", id=memory_id)
     return {name: value for name, value in found.items() if name not in ("revision", "updated_at")} | {"use": use}
@@ -95,7 +95,7 @@ async def test_one_stands_for_others_and_all_come_back(store: SqlStore, database
 
     def merge(subjects: Sequence[Subject]) -> Sequence[Change]:
         first, rest = subjects[0].memory, subjects[1:]
-        text = subjects[-1].memory.content  # so that it can't come back before this is undone
+        text = subjects[-1].memory.content  # so that it can't be remembered again before this is undone
         after = replace(first, content=text, tags=("joined",), workspace_id="elsewhere")
         return [
             *(Change(memory_id=each.memory.id, action=Action.ARCHIVED, why="the same", into=first.id) for each in rest),
@@ -147,7 +147,7 @@ async def test_what_is_said_again_is_told_of_what_stands_for_it(store: SqlStore,
 
     assert (known.status, known.memory and known.memory.id) == (Status.DUPLICATE, best.id)
     assert apart.id not in {best.id, other.id}
-    assert new.status is Status.CREATED, "what stood for it says something else by now"
+    assert new.status is Status.CREATED, "the memory that replaced it has another text by now"
     assert await store.lifecycle.undone(operation.id) == {Undone.TAKEN: 1}
     assert (await again()).status is Status.DUPLICATE
 
@@ -205,7 +205,7 @@ async def test_a_legal_hold_keeps_what_it_is_about(store: SqlStore, database: Da
 
 
 async def test_a_look_at_several_groups_foresees_what_each_leaves(store: SqlStore, clock: FakeClock) -> None:
-    """The second says afterwards what the first said before."""
+    """The second group ends up with the text that the first had before."""
     texts = {"one": "two", "three": "one"}
     groups = [[(await stored(store.writes, text)).id] for text in texts]
     operation, selection = await running(store, clock), selected(clock)

@@ -1,4 +1,5 @@
-"""What may wait waits: in the outbox of both databases, and in the lane of the commits. Order is counted, not time."""
+"""Low-priority work waits: in the outbox of both databases, and in the lane of the commits. Order is tested, not
+time."""
 
 import asyncio
 from itertools import pairwise
@@ -53,7 +54,7 @@ async def test_live_ones_that_come_while_an_import_drains_do_not_wait_for_its_en
 
 
 async def test_memories_of_an_import_are_remembered_at_low_priority(store: SqlStore, database: Database) -> None:
-    """Also those that go the way of any other."""
+    """Also those written through the same call as any other."""
     outcomes = await store.writes.remember([write("waits", origin=origin(bulk=True)), write("does not")])
 
     assert [outcome.status for outcome in outcomes] == ["created", "created"]
@@ -62,7 +63,7 @@ async def test_memories_of_an_import_are_remembered_at_low_priority(store: SqlSt
 
 
 class Slow:
-    """A truth whose commits end when told to, in order."""
+    """A store whose commits end when the test says so, in order."""
 
     def __init__(self) -> None:
         self.order: list[str] = []
@@ -89,14 +90,14 @@ class Slow:
 
 class NoWake:
     async def notify(self) -> None:
-        """Nobody listens."""
+        """Do nothing."""
 
     async def wait(self, seconds: float) -> None:
-        """Nobody waits."""
+        """Return at once."""
 
 
 async def test_single_writes_pass_an_import_but_do_not_stop_it() -> None:
-    """While single writes keep coming, an import gets one commit in five, and never the first."""
+    """While single writes keep arriving, an import gets one commit in five, and never the first."""
     store = Slow()
     committer = Committer(store, NoWake(), group=1, lanes=1)  # type: ignore[arg-type]
     live = [asyncio.create_task(committer.remember(write(f"live {number}"))) for number in range(12)]

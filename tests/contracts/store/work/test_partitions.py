@@ -16,7 +16,7 @@ ORGS = ("", "acme")
 
 
 async def filled(store: SqlStore, clock: FakeClock) -> list[Memory]:
-    """Two of each place, the oldest first."""
+    """Store two memories in each partition, the oldest first."""
     made = []
     for number, (_, project, kind, scope, org) in enumerate(product(range(2), PROJECTS, KINDS, SCOPES, ORGS)):
         clock.advance(1)
@@ -35,7 +35,7 @@ async def test_all_of_a_selection_comes_by_partition_and_then_by_age(store: SqlS
     counted: list[tuple[Partition, int]] = []
     while found := await store.lifecycle.partitions(selection, counted[-1][0] if counted else None):
         assert len({(place.project, place.memory_scope) for place, _ in found}) == 1
-        counted.append(found[0])  # the others come again
+        counted.append(found[0])  # the other partitions are returned again
 
     assert Counter(dict(counted)) == Counter(map(Partition.of, expected))
     assert len(counted) == len(dict(counted))

@@ -1,4 +1,4 @@
-"""Contract of `ports.retention`, and of the housekeeper's job on it, on every database."""
+"""Contract of `ports.retention` and of the housekeeper's job that uses it, on every database."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ async def changed(store: SqlStore, memory_id: str, content: str) -> None:
 
 
 class Store:
-    """The store, with the test's clock as the database's."""
+    """The store, with the test's clock in place of the database's."""
 
     def __init__(self, store: SqlStore, clock: FakeClock) -> None:
         self._store, self._clock = store, clock
@@ -40,7 +40,7 @@ class Store:
 
 
 async def kept_to(store: SqlStore, clock: FakeClock, limit: int = 500) -> None:
-    """All that is due now."""
+    """Run the job until nothing is due any more."""
     job = RetentionJob(Store(store, clock), limit)
     for _ in range(20):
         if not await job.round():
@@ -125,7 +125,7 @@ async def test_the_audit_keeps_who_and_when_and_no_more_what(
     for each in (held, foreign):
         assert (await store.memories.history(each.id))[0].after is not None
     past = await store.past.past(everything("w1", Criteria()), asked_of, 9)
-    assert [each.content for each in past] == ["held"], "what one said then is no longer known"
+    assert [each.content for each in past] == ["held"], "the earlier text of the other is no longer known"
 
 
 async def test_recalls_and_operations_leave_but_where_something_is_held(

@@ -17,7 +17,7 @@ from tests.support.waiting import PATIENCE_S
 
 @pytest.fixture
 async def elsewhere(database: Database, database_url: str, clock: FakeClock) -> AsyncIterator[SqlStore]:
-    """The same database, as another process has it open."""
+    """The same database, opened by another process."""
     other = SqlStore(open_database(database_url, lock_wait_s=PATIENCE_S), clock)
     yield other
     await other.close()
@@ -40,7 +40,7 @@ async def test_the_outbox_gives_the_oldest_and_keeps_them(store: SqlStore, datab
 
 
 async def test_the_outbox_deletes_exactly_what_it_is_told(store: SqlStore, database: Database) -> None:
-    """A transaction that commits late brings a lower id: it must not go with its elders."""
+    """A transaction that commits late adds a lower id: it must not be deleted with the entries around it."""
     await put_into(database, outbox, *({"stream": "s", "body": b"{}"} for _ in range(1200)))
     entries = await store.outbox.take(5000)
     late = entries[1]
@@ -53,7 +53,7 @@ async def test_the_outbox_deletes_exactly_what_it_is_told(store: SqlStore, datab
 
 
 async def test_an_id_is_never_given_twice(store: SqlStore, database: Database) -> None:
-    """Else the second event of a number could be deleted as the first one."""
+    """Otherwise a second event that got the same id could be deleted in place of the first."""
     await put_into(database, outbox, {"stream": "s", "body": b"{}"})
     (first,) = await store.outbox.take(1)
     await store.outbox.delete([first.id])
@@ -66,7 +66,7 @@ async def test_an_id_is_never_given_twice(store: SqlStore, database: Database) -
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]], seconds: float = PATIENCE_S) -> float:
-    """Seconds until it held."""
+    """Wait for the condition; return the seconds until it was true."""
     start = time.monotonic()
     while not await condition():
         assert time.monotonic() - start < seconds
@@ -86,7 +86,7 @@ async def test_a_lease_that_ran_out_is_taken_over(store: SqlStore, elsewhere: Sq
     start = time.monotonic()
     assert await store.leases.acquire("relay", "a", 0.4)
     taken = await elsewhere.leases.acquire("relay", "b", 0.4)
-    assert not taken or time.monotonic() - start > 0.35, "not before its end, wherever a slow machine is by then"
+    assert not taken or time.monotonic() - start > 0.35, "not before the lease ends, however slow the machine is"
 
     await eventually(lambda: elsewhere.leases.acquire("relay", "b", 60))
 

@@ -1,4 +1,4 @@
-"""A workspace's channel in a process of the API: every number once and in order, whatever the stream server does."""
+"""A workspace's channel in an API process: every number once and in order, whatever the stream server does."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ from tests.support.waiting import PATIENCE_S, until
 
 STREAM = stream_of("w1")
 NEVER_S = 3600.0
-"""So rarely is the truth asked that what is heard came by the stream."""
+"""The database is polled so rarely that whatever is heard came through the stream."""
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def database_url(tmp_path: Any) -> str:
 
 
 class World:
-    """A truth, a stream, and hubs that are closed in the end."""
+    """A store, a stream, and hubs that are closed at the end."""
 
     def __init__(self, store: SqlStore, settings: Streams) -> None:
         self.store, self.settings = store, settings
@@ -134,7 +134,7 @@ async def test_what_somebody_else_writes_into_the_stream_is_not_heard(world: Wor
 
 
 async def test_who_is_slow_hears_all_and_nobody_waits_for_him(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept in memory is bounded; the truth has the rest."""
+    """The number of broadcasts kept in memory is bounded; the rest is read from the database."""
     monkeypatch.setattr(channels, "KEPT", 3)
     monkeypatch.setattr(channels, "PAGE", 4)
     channel = await world.channel()
@@ -170,7 +170,7 @@ async def test_while_nobody_can_tell_what_is_missing_nothing_is_told_out_of_orde
 
 
 async def test_a_truth_that_was_put_back_ends_who_listens(world: World, database: Database) -> None:
-    """He comes back and begins with its state."""
+    """The listener reconnects, and begins with the state."""
     await world.say("a", "b")
     ear = Ear(await world.channel(look_s=0.05))
     await ear.hears(1, 2)

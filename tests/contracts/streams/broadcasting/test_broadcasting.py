@@ -1,4 +1,4 @@
-"""Broadcast streams and the store: in order under their numbers, whatever either side forgets or repeats."""
+"""Broadcast streams and the store: in order under their numbers, whatever either side loses or repeats."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ from tests.support.streams.consumers import scaled
 
 @pytest.fixture(params=["sqlite"])
 def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the databases do alike is proven where the truth's own contracts are."""
+    """SQLite is enough: the store's contract tests cover what all databases do alike."""
     return f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('truth')}/store.db"
 
 
 @dataclass
 class Scene:
-    """A store, a server, and what publishes from one to the other."""
+    """A store, a server, and the publisher from one to the other."""
 
     store: SqlStore
     clock: FakeClock
@@ -65,14 +65,14 @@ class Scene:
         return await relay(self.store.outbox, self.publisher, 500, self.broadcasting.settle)
 
     async def held(self) -> dict[int, bytes]:
-        """The stream: event by number."""
+        """The stream: number to event."""
         entries: Any = await self.client.xrange(self.stream)
         found = {int(entry.partition(b"-")[0]): fields[FIELD.encode()] for entry, fields in entries}
         assert [number_of(event) for event in found.values()] == list(found)
         return found
 
     async def kept(self) -> dict[int, bytes]:
-        """The store: event by number."""
+        """The store: number to event."""
         return {row.seq: row.body for row in await self.store.broadcasts.broadcasts_after("w1", 0, 1000)}
 
 
@@ -113,7 +113,7 @@ async def test_what_was_trimmed_from_the_stream_meanwhile_counts_as_published(sc
 
 
 async def test_numbers_go_on_above_the_stream_of_a_truth_that_was_put_back(scene: Scene) -> None:
-    """Nothing that agents heard before has its number given to something else."""
+    """No number that agents have heard is given to anything else."""
     for number in range(1, 8):
         await scene.client.xadd(scene.stream, {FIELD: f'{{"data":{{"seq":{number}}}}}'}, id=f"{number}-0")
     await scene.raise_(1, 2, 3)
@@ -132,7 +132,7 @@ async def test_numbers_go_on_above_the_stream_of_a_truth_that_was_put_back(scene
 
 @pytest.mark.parametrize("forged", [2**33, 2**53, 2**63 - 1, 2**64 - 1])
 async def test_a_forged_number_lifts_none(scene: Scene, forged: int) -> None:
-    """Neither when it is met by what is published next nor when nothing is; and readers pass it over."""
+    """Neither when the next broadcast is published nor when none is; and readers skip it."""
     await scene.raise_(1, 2)
     await scene.relay()
     readers = RedisBroadcastStream(scene.settings), BroadcastStream(scene.settings, "w1")
@@ -155,7 +155,7 @@ async def test_a_forged_number_lifts_none(scene: Scene, forged: int) -> None:
 
 
 async def test_what_somebody_put_between_two_numbers_does_not_come_again(scene: Scene) -> None:
-    """Else who hears it would ask without a pause, until the next is published."""
+    """Otherwise a listener would poll without a pause until the next broadcast is published."""
     await scene.raise_(1)
     await scene.relay()
     await scene.client.xadd(scene.stream, {FIELD: b"{}"}, id="1-1")
@@ -171,7 +171,7 @@ async def test_what_somebody_put_between_two_numbers_does_not_come_again(scene: 
 
 
 async def test_also_where_more_was_raised_since_than_the_stream_knows(scene: Scene) -> None:
-    """The truth's highest number says nothing then: what stands in the stream under it does."""
+    """Then the highest number in the database proves nothing, but the stream's entry under that number does."""
     for number in (1, 2):
         await scene.client.xadd(scene.stream, {FIELD: f'{{"data":{{"seq":{number}}}}}'}, id=f"{number}-0")
     await scene.raise_(1, 2, 3)
@@ -188,7 +188,7 @@ async def test_what_a_server_lost_is_published_again_in_two_rounds(scene: Scene)
     await scene.relay()
     await scene.client.delete(scene.stream)
 
-    assert await scene.broadcasting.mend() == 0, "it might be on its way"
+    assert await scene.broadcasting.mend() == 0, "it might still be on its way"
     assert await scene.broadcasting.mend() == 3
     assert await scene.broadcasting.mend() == 0
     assert await scene.held() == await scene.kept()
@@ -211,7 +211,7 @@ async def test_an_alarm_does_not_wait_behind_a_backlog(scene: Scene) -> None:
 
     assert await scene.broadcasting.ahead() == 2
     assert list(await scene.held()) == [1, 2]
-    assert await scene.relay() == 2, "what waited its turn is known to be there"
+    assert await scene.relay() == 2, "the entries that waited are found to be published already"
     assert list(await scene.held()) == [1, 2]
 
 
@@ -227,7 +227,7 @@ async def test_a_server_that_takes_no_writes_keeps_the_order(scene: Scene) -> No
 
 
 async def test_streams_keep_as_much_as_their_time_says(scene: Scene) -> None:
-    """By the truth's times: the ids are none."""
+    """By the times in the database: stream ids are not times."""
     await scene.client.config_set("stream-node-max-entries", 1)
     try:
         await scene.raise_(*range(1, 21))
@@ -247,7 +247,7 @@ async def test_streams_keep_as_much_as_their_time_says(scene: Scene) -> None:
         await scene.store.signals.purge_signals(
             500, broadcasts_before=scene.clock.now(), ended_before=0, now=scene.clock.now()
         )
-        assert await scene.broadcasting.trim(scene.clock.now()) == 1, "also where the store has forgotten first"
+        assert await scene.broadcasting.trim(scene.clock.now()) == 1, "also if the store has deleted its rows first"
         assert await scene.broadcasting.mend() == 0
     finally:
         await scene.client.config_set("stream-node-max-entries", 100)

@@ -1,4 +1,4 @@
-"""Posting to webhooks: what arrives, and every way to somewhere else that is not taken."""
+"""Posting to webhooks: what arrives, and every kind of detour that is refused."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ def webhook(url: str) -> Webhook:
 
 
 def at(*addresses: str) -> Resolve:
-    """Every name has these."""
+    """A resolver that returns these addresses for every name."""
 
     async def resolve(_: str, __: int) -> Sequence[str]:
         return addresses
@@ -59,7 +59,7 @@ async def test_a_body_arrives_as_it_is_signed_and_numbered(hook: Receiver) -> No
     assert (post.path, post.body, post.headers["host"]) == ("/in?a=b", BODY, f"{HOST}:{hook.port}")
     async with poster(at("::1", "127.0.0.1")) as http:
         await http.post(webhook(f"http://{HOST}:{hook.port}"), 8, BODY)
-    assert hook.posts[1].path == "/", "the next address where one is not there"
+    assert hook.posts[1].path == "/", "if one address does not answer, the next is tried"
     assert post.headers["content-type"] == "application/cloudevents+json"
     assert (post.headers["webhook-id"], post.headers["webhook-timestamp"]) == ("h-1-7", str(START // MICROSECONDS))
     assert post.headers["webhook-signature"] == signature(SECRET, "h-1-7", START // MICROSECONDS, BODY)
@@ -84,7 +84,7 @@ async def test_a_name_with_a_private_address_is_refused(addresses: tuple[str, ..
 
 
 async def test_a_name_that_changes_between_check_and_call_leads_nowhere_else(hook: Receiver) -> None:
-    """It is resolved once, and what was checked is connected to."""
+    """The name is resolved once, and the checked address is the one connected to."""
     asked: list[str] = []
 
     async def rebinding(host: str, _: int) -> Sequence[str]:
@@ -135,11 +135,11 @@ async def test_tls_proves_the_name_though_an_address_is_connected_to(tmp_path: P
         async with poster(at("127.0.0.1")) as http:
             with pytest.raises(TryLater, match="reached"):
                 await http.post(webhook(f"https://{HOST}:{hook.port}/"), 7, BODY)
-        assert len(hook.posts) == 1, "a certificate that nobody vouches for"
+        assert len(hook.posts) == 1, "a certificate that no authority signed"
     (tmp_path / "other").mkdir()
     server, client = certified(tmp_path / "other", "other.example.org")
     with receiver(server) as hook:
         async with poster(at("127.0.0.1"), trust=client) as http:
             with pytest.raises(TryLater, match="reached"):
                 await http.post(webhook(f"https://{HOST}:{hook.port}/"), 7, BODY)
-        assert hook.posts == [], "another's certificate"
+        assert hook.posts == [], "a certificate for another name"

@@ -1,4 +1,4 @@
-"""Webhooks are given what is theirs, in order, at least once; one that takes none holds up nobody."""
+"""Webhooks get the broadcasts meant for them, in order, at least once; a failing webhook does not delay the others."""
 
 from typing import Any
 
@@ -20,12 +20,12 @@ BACKOFF_S = (10, 60)
 
 @pytest.fixture(params=["sqlite"])
 def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the databases do alike is proven where the truth's own contracts are."""
+    """SQLite is enough: the store's contract tests cover what all databases do alike."""
     return f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('truth')}/truth.db"
 
 
 class Taker:
-    """A webhook's other side: keeps what it was given, or refuses it."""
+    """A webhook's receiver: keeps what it was given, or refuses it."""
 
     def __init__(self) -> None:
         self.posts: list[tuple[int, dict[str, Any]]] = []
@@ -39,13 +39,13 @@ class Taker:
 
 
 async def hooked(store: SqlStore, **changes: Any) -> Webhook:
-    """A webhook of w1's that hears of what comes from now on."""
+    """Add a webhook to w1 that gets broadcasts from now on."""
     given = {"id": "h-1", "workspace_id": "w1", "url": "https://example.org", "secret": "s", "created_by": "ada"}
     return await store.webhooks.add_webhook(Webhook(**{**given, "created_at": START, **changes}), 10)
 
 
 async def post(store: SqlStore, taker: Taker) -> int:
-    """One round of all that are due at any time to come."""
+    """Run one round for all webhooks that are due now or later."""
     posting = Posting(store, taker, BACKOFF_S)
     return sum([await posting(each) for each in await store.webhooks.due_webhooks(2**62, 10)])
 
@@ -81,7 +81,7 @@ async def test_it_hears_of_its_orgs_and_of_what_was_strong_enough_to_its_end(sto
         ("its own", "raised"),
         ("its own", "resolved"),
     ]
-    assert await store.webhooks.due_webhooks(2**62, 10) == [], "what is none of its business is behind it"
+    assert await store.webhooks.due_webhooks(2**62, 10) == [], "the cursor has passed what is not meant for it"
 
 
 async def test_of_another_orgs_halt_of_everyone_it_hears_that_and_not_why(store: SqlStore) -> None:
@@ -116,7 +116,7 @@ async def test_one_that_takes_nothing_is_tried_again_later_and_in_the_end_given_
     (letter,) = await store.webhook_letters.webhook_dead_letters("w1", made.id, 10)
     assert (letter.seq, letter.attempts, letter.error) == (1, 3, "the webhook answered 500")
     taker.error = None
-    assert await post(store, taker) == 1, "the next has its own attempts"
+    assert await post(store, taker) == 1, "the next broadcast has its own attempts"
     assert [seq for seq, _ in taker.posts] == [2]
 
 
@@ -138,9 +138,9 @@ async def test_a_dead_letter_is_posted_again_once_and_is_dead_again_where_it_is_
     taker.error = NeverRetry("a private address")
     await post(store, taker)
     await post(store, taker)
-    assert await post_again(store, taker, 10) == 0, "nobody asked for it"
+    assert await post_again(store, taker, 10) == 0, "nobody asked for a replay"
     await store.webhook_letters.replay_webhook_dead_letters("w1", made.id)
-    assert await store.webhook_letters.purge_webhook_dead_letters(2**62, 10) == 0, "it waits"
+    assert await store.webhook_letters.purge_webhook_dead_letters(2**62, 10) == 0, "kept while it waits for its replay"
     taker.error = TryLater("the webhook answered 500")
     assert await post_again(store, taker, 10) == 2
     again = await store.webhook_letters.webhook_dead_letters("w1", made.id, 10)
@@ -169,7 +169,7 @@ async def test_a_dead_letter_waits_while_its_webhook_is_disabled(store: SqlStore
 
 
 async def test_a_dead_letter_holds_no_more_than_its_webhook_may_hear(store: SqlStore) -> None:
-    """Of another org's halt of everyone it hears that, and not why."""
+    """The webhook learns that another org's halt stops everyone, but not why."""
     await workspace(store)
     taker, made = Taker(), await hooked(store, orgs=("acme",))
     await raise_one(

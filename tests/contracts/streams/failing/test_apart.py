@@ -1,4 +1,4 @@
-"""An isolated stream: where its handler is slow or its dependency is away, the service's other streams go on."""
+"""An isolated stream: if its handler is slow or its dependency is away, the service's other streams continue."""
 
 import asyncio
 from collections.abc import Sequence
@@ -114,7 +114,7 @@ async def test_a_room_that_rests_rests_there_too(url: str) -> None:
     await publish(settings, reindexed(1), stream=REINDEX.name)
     made = Service("embedder", reads, settings, paused=paused)
     async with started(made):
-        await asyncio.sleep(10 * 0.05)  # nothing can be waited for: it must not happen
+        await asyncio.sleep(10 * 0.05)  # no event to wait for: it must not happen
         assert (live.all, beside.all) == ([], [])
         rests[0] = False
         await eventually(lambda: (live.all, beside.all) == ([1], [1]))

@@ -1,4 +1,5 @@
-"""A dependency that is away stops only what needs it: the rest goes on, and what waits is bounded and kept in order."""
+"""A dependency that is away stops only what needs it: the rest continues, and what waits is bounded and stays in
+order."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,13 +31,13 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 class Model:
-    """Needed by odd events, away until it is told to be there; the database is needed by all."""
+    """A dependency of odd events, away until `there` is set; the database is a dependency of all."""
 
     def __init__(self) -> None:
         self.there, self.database = False, True
         self.done: list[int] = []
         self.tried: list[list[int]] = []
-        """What the handler was given that asks the model."""
+        """Batches with which the handler was called and that need the model."""
         self.failures: set[int] = set()
 
     async def handle(self, batch: Sequence[Delivery[Any]]) -> Results:
@@ -116,7 +117,8 @@ async def test_what_waits_is_given_back_uncounted_when_the_room_stops(url: str) 
             await eventually(lambda: len(model.done) == 20)
         assert len(await looks.parked()) == await looks.pending() == 20
 
-        # Taken up again while the model is still away: known meanwhile or not, none is lost and none is counted.
+        # Resumed while the model is still away: whether or not that is known by then, no entry is lost or counted as
+        # failed.
         other = Model()
 
         async def taken_up() -> bool:
@@ -141,7 +143,7 @@ async def test_when_nothing_can_go_on_nothing_more_is_read(url: str) -> None:
     await publish(settings, *(stored(number) for number in range(40)))
     async with looking(settings) as looks, started(service(settings, model)):
         await eventually(lambda: len(model.tried) >= 5)
-        assert await looks.pending() <= 8, "the batch that met it, and one that was tried without"
+        assert await looks.pending() <= 8, "the batch that met it, and one tried without those entries"
         model.database = model.there = True
         await eventually(looks.idle)
 
@@ -190,5 +192,5 @@ async def test_an_entry_that_fails_without_the_model_fails_alone_and_is_counted(
 
 
 async def _pending(looks: Looks, count: int) -> bool:
-    """An entry is done a moment before its acknowledgement has arrived."""
+    """An entry is done a moment before its acknowledgement arrives."""
     return await looks.pending() == count

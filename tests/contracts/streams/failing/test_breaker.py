@@ -1,4 +1,4 @@
-"""A dependency that is down: the service pauses, no attempt is burned, the same batch is completed after."""
+"""A dependency that is down: the service pauses, no attempt is counted, and the same batch is completed later."""
 
 import asyncio
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 class Dependency:
-    """Down until it is told to be up."""
+    """A dependency that is down until `up` is set."""
 
     def __init__(self) -> None:
         self.up = False
@@ -129,7 +129,7 @@ async def test_one_stream_that_meets_it_pauses_the_whole_room(url: str) -> None:
 
 
 async def test_a_failing_neighbour_does_not_hide_that_a_dependency_is_down(url: str) -> None:
-    """In a batch that failed, each is tried alone; the one that meets the dependency waits and is not counted."""
+    """Each entry of a failed batch is tried alone; one that meets the missing dependency waits and is not counted."""
     up = asyncio.Event()
 
     async def mixed(batch: Sequence[Delivery[Any]]) -> None:
@@ -151,7 +151,7 @@ async def test_a_failing_neighbour_does_not_hide_that_a_dependency_is_down(url: 
 
 @pytest.mark.parametrize("late_s", [0.0, 0.06], ids=["at once", "late"])
 async def test_low_priority_is_read_only_while_the_live_streams_are_quiet(url: str, late_s: float) -> None:
-    """Answers that come late say nothing of what there is."""
+    """Late answers do not mean that there are no entries."""
     async with TcpProxy(urlsplit(url).port or 0).open() as proxy:
         proxy.late_s = late_s
         await low_after_live(f"redis://127.0.0.1:{proxy.port}/0")

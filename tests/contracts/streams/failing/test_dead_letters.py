@@ -1,4 +1,4 @@
-"""Dead letters on every server: seen, delivered again, thrown away, and made by hand."""
+"""Dead letters on every server: listed, replayed, discarded, and created by hand."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -56,7 +56,7 @@ async def test_a_dead_letter_is_one_until_it_is_delivered_again(
 
 
 async def test_a_revived_entry_is_as_it_was(settings: Streams, redis: Any, work: Redelivery) -> None:
-    """Also where its own fields are named like those of a dead letter."""
+    """Also if its fields have the names of a dead letter's fields."""
     stream = settings.prefix + STORED.name
     await redis.xgroup_create(stream, "embedder", "0", mkstream=True)
     entry = await redis.xadd(stream, {"__data__": stored(1), "stream": "mine", b"\xff": b"\xfe", "error": ""})

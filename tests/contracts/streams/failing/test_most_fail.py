@@ -1,4 +1,4 @@
-"""When most entries fail, the reader stops instead of making dead letters of them, and goes on by itself."""
+"""If most entries fail, the reader stops instead of turning them into dead letters, and resumes by itself."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +30,7 @@ from tests.support.streams.consumers import (
 
 FIRST = 60
 QUICK: dict[str, Any] = {"batch": 16, "breaker_s": 0.02, "breaker_max_s": 0.08, "backoff_s": (0.05, 0.1, 0.15)}
-"""Where it matters what becomes of entries, and not how long the pauses between two tries are."""
+"""Short pauses, for tests of what becomes of entries rather than of the pauses."""
 
 
 def submitted(number: int) -> bytes:
@@ -45,7 +45,7 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 class Deployment:
-    """Broken until it is mended: fails as a whole, or one by one; `poison` fails for ever."""
+    """Broken until it is fixed: fails per batch or per entry; entries in `poison` fail for ever."""
 
     def __init__(self, *, whole: bool = False, error: type[Exception] = LookupError) -> None:
         self.broken, self.whole, self.error = True, whole, error
@@ -61,7 +61,7 @@ class Deployment:
 
 
 def stopped(looks: Looks) -> float:
-    """The gauge."""
+    """The value of the gauge."""
     return float(metrics.STREAM_STOPPED.labels(looks.stream, looks.group)._value.get())
 
 
@@ -80,8 +80,8 @@ async def test_a_deployment_that_fails_all_loses_nothing_and_burns_next_to_nothi
             await eventually(lambda: len(seen.batches) > 20)
             assert await looks.dead() == []
             burned = len(await looks.state())
-            assert burned <= (9 if whole else 0), "only what failed before it was known that most do"
-            assert await looks.pending() <= 2 * 16 + burned, "what is in hand is bounded"
+            assert burned <= (9 if whole else 0), "only what failed before it was clear that most fail"
+            assert await looks.pending() <= 2 * 16 + burned, "the number of pending entries is bounded"
             assert list(await reading.unready()) == ["entries"]
             assert "of the last" in (await reading.unready())["entries"]
 
@@ -156,7 +156,7 @@ async def test_a_heap_of_poison_in_a_quiet_stream_does_not_hold_back_what_comes_
 
 
 async def test_events_of_ours_that_cannot_be_read_stop_it_and_are_kept(url: str) -> None:
-    """As after a deployment that understands no event any more."""
+    """As after a deployment that can't read any event."""
     settings, seen = scaled(url, batch=16), Seen()
     async with looking(settings) as looks:
         for number in range(20):
@@ -217,7 +217,8 @@ async def test_what_is_kept_is_given_back_uncounted_when_the_room_stops(url: str
 
 
 async def test_what_it_kept_is_done_by_a_replica_that_is_well(url: str) -> None:
-    """While the first one still stands: after its first probe failed, too, it gives all back, and no attempt counts."""
+    """Also while the first replica stays stopped: after its first probe fails, it gives all entries back, without
+    counting an attempt."""
     broken, well = Deployment(), Deployment()
     well.broken = False
     settings = scaled(url, batch=16, lease_s=30, reap_s=0.02, breaker_s=0.05, breaker_max_s=0.2)
@@ -228,7 +229,7 @@ async def test_what_it_kept_is_done_by_a_replica_that_is_well(url: str) -> None:
         async with started(service(settings, seen)):
             await publish(settings, *(stored(number) for number in range(16, FIRST)))
             await eventually(lambda: len(well.done) == FIRST)
-            assert "entries" in await reading.unready(), "the first one stands, and probes"
+            assert "entries" in await reading.unready(), "the first replica stays stopped, and probes"
         assert await looks.state() == {}, "no attempt was counted"
         assert await looks.dead() == []
     assert sorted(well.done) == list(range(FIRST)), "each once"
@@ -245,7 +246,7 @@ async def test_replicas_that_all_fail_hand_one_entry_to_and_fro_and_no_attempt_c
         await eventually(lambda: all(len(each.batches) > 12 for each in seen))
         for each in seen:
             whole = [batch for batch in each.batches if len(batch) > 1]
-            assert len(whole) <= 2, "before it knew; then one at a time"
+            assert len(whole) <= 2, "until it knew that most fail; then one at a time"
             pauses = [later - earlier for earlier, later in zip(each.times[3:], each.times[4:], strict=False)]
             assert min(pauses) >= 0.024, "after a pause"
         assert await looks.state() == {}

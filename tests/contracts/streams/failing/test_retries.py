@@ -1,4 +1,4 @@
-"""Failed attempts: parked with growing pauses by the server's clock, four in all, then a dead letter that says why."""
+"""Failed attempts: parked with growing pauses by the server's clock, four in all, then a dead letter with a reason."""
 
 import asyncio
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ async def test_four_attempts_with_growing_pauses_then_a_dead_letter(url: str) ->
 
 
 async def test_what_is_due_again_before_its_first_batch_is_done_waits_for_no_lease(url: str) -> None:
-    """One and two are parked and taken again while three of the same batch is handled; two waits behind one until that
+    """Entries 1 and 2 are parked and taken again while 3, of the same batch, is handled; 2 waits behind 1 until that
     first batch has ended."""
     settings = scaled(url, lease_s=600, backoff_s=(60, 60, 60))
     handled: list[tuple[str, int, int]] = []
@@ -210,7 +210,7 @@ async def test_the_default_lease_is_60_seconds(url: str) -> None:
 
 
 async def _age(looks: Looks, entries: Sequence[str], seconds: float, holder: str = PARKED) -> None:
-    """Let so much time pass for these entries at once, by the server's own count of how long the first lies."""
+    """Age these entries by the same time, measured from the server's idle time of the first."""
     (now,) = await looks.client.xpending_range(looks.stream, looks.group, entries[0], entries[0], 1)
     idle = int(now["time_since_delivered"] + seconds * 1000)
     await looks.client.xclaim(looks.stream, looks.group, holder, 0, list(entries), idle=idle, justid=True)

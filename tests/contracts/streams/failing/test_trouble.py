@@ -1,4 +1,4 @@
-"""Redis in trouble: no hot loop, no dead task, nothing lost, and recovery without a hand."""
+"""Redis in trouble: no busy loop, no dead task, nothing lost, and recovery without intervention."""
 
 import asyncio
 import time
@@ -55,7 +55,7 @@ async def _reading(settings: Streams, seen: Seen) -> AsyncIterator[tuple[Looks, 
 
 
 async def _over(logs: Sequence[MutableMapping[str, Any]]) -> bool:
-    """Of all loops, which try again one after another."""
+    """True once all loops have recovered; they retry one after another."""
     return any(line["event"] == "streams.redis_answers" for line in logs)
 
 
@@ -77,7 +77,7 @@ async def test_a_server_that_refuses_writes_is_asked_seldom_and_read_on_after(se
             await eventually(looks.idle)
             assert await reading.unready() == {}
             await eventually(lambda: _over(logs))
-    # Unblocked, and its connection closed, which a busy server does late; then refused.
+    # Unblocked, and its connection closed (late, if the server is busy); then refused.
     told = [line["error"] for line in logs if line["event"] == "streams.redis_trouble"]
     assert told, logs
     assert len(told) == len({*told}), f"told when it changes, not once a loop or a try: {logs}"
@@ -87,7 +87,7 @@ async def test_a_disk_that_refuses_makes_the_room_unready_until_it_recovers(serv
     settings, seen = scaled(server.url), Seen()
     async with _reading(settings, seen) as (looks, reading):
         snapshot = Path(server.data) / "dump.rdb"
-        snapshot.mkdir()  # a snapshot can't be put there
+        snapshot.mkdir()  # no snapshot can be written there
         await looks.client.config_set("save", "3600 1")
         await looks.client.bgsave()
         await eventually(lambda: _not_ready(reading))
@@ -146,7 +146,8 @@ async def test_an_effect_that_is_done_is_acknowledged_when_redis_is_back(server:
 
 
 async def test_a_silent_network_loses_nothing(server: ServerProcess) -> None:
-    """Redis gives an entry to a read whose answer never arrives: it must come again, though its consumer lives."""
+    """Redis hands an entry to a read whose answer never arrives: it must be delivered again, though its consumer is
+    alive."""
     async with TcpProxy(server.port).open() as proxy:
         settings, seen = scaled(server.url, lease_s=0.5), Seen()
         through = settings.model_copy(update={"url": f"redis://127.0.0.1:{proxy.port}/0"})
@@ -199,7 +200,7 @@ async def test_an_idle_room_asks_little(server: ServerProcess) -> None:
         await asyncio.sleep(1.5)
         after, took_s = int((await looks.client.info("stats"))["total_commands_processed"]), time.monotonic() - began
 
-    # A blocking read every 2 s, a look for due and abandoned entries every second (five commands in one script).
+    # A blocking read every 2 s, and a check for due and abandoned entries every second (five commands in one script).
     assert (after - before) / took_s < 40 / 3
 
 

@@ -1,4 +1,5 @@
-"""Submissions leave streams for good: entries, the blocks that they lay in, and the server's files, on every server."""
+"""Submissions are erased from streams for good: entries, the blocks that held them, and the server's files, on every
+server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -63,7 +64,7 @@ async def said(redis: Redis, stream: str) -> list[str]:
 
 
 async def blocks(redis: Redis, prefix: str) -> bytes:
-    """Everything as the server would write it to a file."""
+    """All keys as the server would write them to a file."""
     keys: list[Any] = await redis.keys(f"{prefix}*")
     return b"".join([await redis.dump(key) or b"" for key in keys])
 
@@ -119,7 +120,7 @@ async def test_what_moves_between_replay_and_dead_letters_meanwhile_goes_too(set
     other = SyncRedis.from_url(settings.url)
 
     def moved_when_it_is_found(event: bytes, workspace: str, added: int | None) -> bool:
-        """The replayed entry fails for good after its dead letters were swept."""
+        """The replayed entry becomes a dead letter after its dead letters were swept."""
         if other.xdel(again, here):
             other.xadd(dead, entry)
         return bool(of(SECRET)(event, workspace, added))
@@ -254,7 +255,7 @@ async def test_a_reader_that_waits_goes_on_waiting(settings: Streams, redis: Red
 async def test_a_sweep_that_broke_off_is_done_by_the_next(
     settings: Streams, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed before its last call: what it has deleted by then must not lie on in blocks that nobody looks for."""
+    """Killed before its last call: what it has deleted by then must not remain in blocks that nobody searches for."""
     main = settings.prefix + SUBMITTED.name
     for number in range(120):
         await redis.xadd(main, {FIELD: submission(number, f"neighbour {number}")})

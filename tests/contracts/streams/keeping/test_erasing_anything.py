@@ -1,4 +1,4 @@
-"""Whatever an entry holds, a sweep comes to its end, and takes what it is sent for."""
+"""Whatever an entry holds, a sweep ends and removes what it was started for."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,8 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 async def swept(url: str, put: Sequence[tuple[str, str, Fields]]) -> None:
-    """The secret beside these entries (place, id, fields) goes from every stream, and from what the server keeps."""
+    """Check that a secret next to these entries (place, id, fields) is removed from every stream and from the
+    server's memory."""
     streams = scaled(url)
     redis: Any = connect(streams)
     try:

@@ -1,4 +1,4 @@
-"""What streams and dead letters keep when memory is short, and that nothing unread or unacknowledged ever goes."""
+"""What streams and dead letters keep when memory is short; nothing unread or unacknowledged is ever removed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -54,20 +54,20 @@ async def test_too_much_that_all_have_read_goes_from_the_head_and_nothing_else(c
     streams = {"a": ("reads",), "b": ("reads",)}
     before = await sizes(client, streams)
 
-    assert await shrink(client, streams, sum(before.values())) == {}, "enough is not too much"
+    assert await shrink(client, streams, sum(before.values())) == {}, "a size at the limit removes nothing"
     removed = await shrink(client, streams, sum(before.values()) // 2)
 
-    assert 1800 <= removed["a"] <= 2100, "a half of each"
+    assert 1800 <= removed["a"] <= 2100, "half of the stream"
     assert (await client.xrange("a", count=1))[0][0].decode() == first[removed["a"]]
-    assert removed["b"] <= 300, "what follows is not acknowledged"
+    assert removed["b"] <= 300, "the entries after it are not acknowledged"
     assert (await client.xpending("b", "reads"))["pending"] == 200
     group = (await client.xinfo_groups("b"))[0]
-    assert group["lag"] == 1500, "exact as before"
+    assert group["lag"] == 1500, "the lag stays exact"
 
     while await shrink(client, streams, 1):
         pass
     left = {entry.decode() for entry, _ in await client.xrange("b")}
-    assert set(second[300:]) <= left, "however little room there is"
+    assert set(second[300:]) <= left, "even if there is no room at all"
 
 
 async def test_the_duty_keeps_the_share_of_the_memory(client: Any, server: ServerProcess) -> None:
@@ -95,7 +95,7 @@ class Ticking:
 
 
 async def _dead(client: Any, settings: Streams, days: float, count: int) -> str:
-    """Dead letters that died so many days ago."""
+    """Add dead letters that are `days` days old."""
     box = dead_letters(settings.prefix + STORED.name, "embedder")
     seconds, _ = await client.time()
     for number in range(count):
@@ -125,7 +125,7 @@ async def test_dead_letters_are_told_of_before_the_first_is_dropped(
         finding = await check(settings)
         assert any("are dropped" in problem and short_of in problem for problem in finding.problems)
 
-        assert await DeadKeeping(settings, clock).round(client) == 0, "who takes over tells again, and waits"
+        assert await DeadKeeping(settings, clock).round(client) == 0, "a new keeper reports again, and waits"
         clock.now += 1
         removed = await keeping.round(client)
     assert 90 <= removed <= 300
@@ -146,7 +146,7 @@ async def test_dead_letters_with_time_and_room_stay_and_are_named(client: Any, s
     assert [line["event"] for line in logs] == []
     finding = await check(settings)
     assert any("5 dead letters of memory.stored for embedder" in problem for problem in finding.problems)
-    assert any("streams.memory_mb" in problem for problem in finding.problems), "no maxmemory: what counts instead"
+    assert any("streams.memory_mb" in problem for problem in finding.problems), "without maxmemory this counts"
 
 
 async def test_the_housekeepers_rights_are_enough(client: Any, server: ServerProcess) -> None:
@@ -163,8 +163,8 @@ async def test_the_housekeepers_rights_are_enough(client: Any, server: ServerPro
 
 
 async def test_no_consumer_with_anything_in_hand_is_ever_removed(client: Any, server: ServerProcess) -> None:
-    """While consumers come, read, hand over and go, everything idle for a moment is removed that may be; nothing is
-    lost by it."""
+    """While consumers come, read, hand over and leave, every removable consumer that is idle is removed, and no entry
+    is lost."""
     settings = scaled(server.url)
     stream = settings.prefix + SUPERSEDED.name
     ids = await _filled(client, stream, 1500, b"{}")
@@ -181,7 +181,7 @@ async def test_no_consumer_with_anything_in_hand_is_ever_removed(client: Any, se
             mine = [entry.decode() for _, entries in found for entry, _ in entries]
             await asyncio.sleep(0)
             if turn % 3 == 0:
-                await me.release()  # to the parked ones, for another
+                await me.release()  # hands its entries to the parked ones, for another consumer
                 continue
             if mine:
                 await me.ack(mine)

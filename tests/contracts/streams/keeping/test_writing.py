@@ -89,7 +89,7 @@ async def test_a_server_that_is_down_or_refuses_is_tried_later(server: ServerPro
 
 @pytest.fixture(params=("local", "redis", "valkey"))
 async def wakes(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Wake, Wake]]:
-    """One side that notifies and one that waits."""
+    """A notifying side and a waiting side."""
     if request.param == "local":
         wake = LocalWake()
         yield wake, wake
@@ -103,7 +103,7 @@ async def wakes(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Wake, Wak
 
 async def test_a_wait_ends_at_the_hint_or_after_its_time(wakes: tuple[Wake, Wake]) -> None:
     notifying, waiting = wakes
-    await waiting.wait(0.01)  # the first one begins to hear
+    await waiting.wait(0.01)  # the first call subscribes
     began = time.monotonic()
     assert not await waiting.wait(0.1)
     assert time.monotonic() - began >= 0.09
@@ -111,7 +111,7 @@ async def test_a_wait_ends_at_the_hint_or_after_its_time(wakes: tuple[Wake, Wake
     await asyncio.sleep(0.05)
 
     async def heard() -> bool:
-        await notifying.notify()  # which is given up where the server takes its time
+        await notifying.notify()  # which gives up if the server is slow
         return task.done()
 
     await until(heard, pause=0.1)
@@ -139,7 +139,7 @@ async def test_without_redis_a_hint_is_nothing_and_a_wait_is_short(server: Serve
         assert not await wake.wait(PATIENCE_S)
         assert 0.04 <= time.monotonic() - began < PATIENCE_S
     server.start()
-    assert not await wake.wait(PATIENCE_S), "the first one looks at once: what was hinted before was not heard"
+    assert not await wake.wait(PATIENCE_S), "the first wait returns at once: earlier hints may have been missed"
 
     async def heard() -> bool:
         await wake.notify()
@@ -153,7 +153,7 @@ DAY_MS = 86_400_000
 
 
 async def _old_stream(client: Any, stream: str, number: int = 300) -> list[str]:
-    """Entries of ten days ago, one a second, and one of now; their ids. Small nodes, so that trimming is exact."""
+    """Entries from ten days ago, one per second, and one from now; return their ids. Small nodes: trimming is exact."""
     await client.config_set("stream-node-max-entries", 1)
     seconds, _ = await client.time()
     first = seconds * 1000 - 10 * DAY_MS
@@ -177,17 +177,17 @@ async def test_only_what_all_registered_groups_have_done_and_is_old_goes(server:
 
         (report,) = await trim(client, {"s": ("fast", "slow")}, 7 * 86_400)
         assert report == Trimmed(stream="s", removed=100, held_back_by="slow", unregistered=("stranger",))
-        assert (await client.xrange("s", count=1))[0][0].decode() == ids[100], "pending, though others are past it"
+        assert (await client.xrange("s", count=1))[0][0].decode() == ids[100], "pending, though later ones are done"
 
         await client.xack("s", "slow", ids[100])
         (report,) = await trim(client, {"s": ("fast", "slow")}, 7 * 86_400)
         assert (report.removed, report.held_back_by) == (99, "slow")
-        assert (await client.xrange("s", count=1))[0][0].decode() == ids[199], "the last that was delivered stays"
+        assert (await client.xrange("s", count=1))[0][0].decode() == ids[199], "the last delivered entry is kept"
 
         await client.xreadgroup("slow", "c", {"s": ">"}, count=1000)
         await client.xack("s", "slow", *ids)
         (report,) = await trim(client, {"s": ("fast", "slow")}, 7 * 86_400)
-        assert (await client.xlen("s"), report.held_back_by) == (1, ""), "what is young stays"
+        assert (await client.xlen("s"), report.held_back_by) == (1, ""), "recent entries are kept"
         lags = {group["name"]: group["lag"] for group in await client.xinfo_groups("s")}
         assert (lags[b"fast"], lags[b"slow"]) == (0, 0)
 
@@ -210,5 +210,5 @@ def test_the_plan_names_every_stream_with_its_readers() -> None:
     streams = plan(scaled("redis://localhost", prefix="p.", bound_workspaces=("acme",)))
     assert streams["p.memory.stored"] == ("embedder", "indexer-text")
     assert streams["p.memory.submitted.acme"] == ("ingest",)
-    assert "p.memory.submitted.acme.ingest.dead" not in streams, "dead letters have a time of their own"
+    assert "p.memory.submitted.acme.ingest.dead" not in streams, "dead letters have their own retention"
     assert streams["p.memory.recalled"] == ()

@@ -1,4 +1,4 @@
-"""What operators see of streams and do to them, on every server: lag, replays, pauses, readers from outside."""
+"""What operators see of streams and can do to them, on every server: lag, replays, pauses, outside readers."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ async def test_lag_is_counted_where_the_server_can_not_tell(settings: Streams, r
     ids = await fill(redis, stream, 5000)
     await redis.xgroup_create(stream, "embedder", ids[99])
     (found,) = await redis.xinfo_groups(stream)
-    assert found["lag"] is None, "or this proves nothing"
+    assert found["lag"] is None, "otherwise this test proves nothing"
 
     seen = await group_of(admin)
 
@@ -39,10 +39,10 @@ async def test_what_a_restarted_server_counts_as_unread_is_no_lag(
 ) -> None:
     stream = settings.prefix + STORED.name
     ids = await fill(redis, stream, 50)
-    # As Redis 7.0 comes back from its log: where the group is, and how far it was when the log was last rewritten.
+    # As Redis 7.0 restarts from its log: with the group's position, and its count from when the log was last rewritten.
     await redis.execute_command("XGROUP", "CREATE", stream, "embedder", ids[-1], "ENTRIESREAD", 20)
     (found,) = await redis.xinfo_groups(stream)
-    assert found["lag"] == 30, "or this proves nothing"
+    assert found["lag"] == 30, "otherwise this test proves nothing"
 
     seen = await group_of(admin)
     assert (seen.lag, seen.pending, seen.oldest_undelivered_s) == (0, 0, None)
@@ -153,11 +153,11 @@ async def test_a_replay_that_nobody_reads_does_not_grow(settings: Streams, redis
     await redis.xack(replay, "embedder", *(each["message_id"] for each in read))
     step = await work.hand_over(STORED.name, "embedder", place, "+", 200)
     assert step.entries == 200
-    assert await redis.xlen(replay) == MOST - 500 + 1 + 200, "what was settled was trimmed"
+    assert await redis.xlen(replay) == MOST - 500 + 1 + 200, "settled entries were trimmed"
 
 
 async def test_live_entries_go_before_a_replay(settings: Streams, redis: Any, work: Redelivery) -> None:
-    """Each batch of live entries is handled before what waits in the replay."""
+    """Each batch of live entries is handled before the waiting replay."""
     gate, order = asyncio.Event(), list[str]()
 
     async def note(batch: Sequence[Delivery[Any]]) -> None:
@@ -168,7 +168,7 @@ async def test_live_entries_go_before_a_replay(settings: Streams, redis: Any, wo
     await fill(redis, stream, 3)
     await work.hand_over(STORED.name, "embedder", "-", "+", 10)
     await publish(settings, *map(stored, range(3, 9)))
-    reading = service(settings.model_copy(update={"batch": 3}), Seen(note))  # full batches: something waits behind them
+    reading = service(settings.model_copy(update={"batch": 3}), Seen(note))  # full batches: more entries wait
     async with started(reading):
         await eventually(lambda: reading._session and reading._session.runtime.replaying)
         gate.set()
@@ -222,7 +222,7 @@ async def test_a_reader_from_outside_holds_its_stream(settings: Streams, redis: 
     assert next(each for each in seen.groups if each.name == "warehouse").lag == 3
 
     report = next(each for each in await trim(redis, plan(settings), -60) if each.stream == stream)
-    assert (report.held_back_by, report.unregistered) == ("embedder", ("warehouse",)), "which has read all"
+    assert (report.held_back_by, report.unregistered) == ("embedder", ("warehouse",)), "it has read everything"
     await redis.delete(stream)
     assert await remake(redis, settings, outside) == 1
     assert await remake(redis, settings, outside) == 0

@@ -42,7 +42,7 @@ async def test_a_room_with_its_own_keys_and_commands_only(url: str) -> None:
             labels = {"stream": looks.stream, "group": "embedder"}
             assert metrics.REGISTRY.get_sample_value("openbrain_stream_dead_letters", labels) == 2
         refused = {line["object"] for line in await admin.acl_log() if line["username"] == user}
-        assert refused <= {"client|setinfo"}, "the driver introduces itself, and lives without"
+        assert refused <= {"client|setinfo"}, "the driver introduces itself, and works without that"
     finally:
         await admin.execute_command("ACL", "DELUSER", user)
         await admin.aclose()

@@ -1,4 +1,4 @@
-"""Since when something waits for a group: unread, in hand, parked."""
+"""Since when entries wait for a group: unread, pending, parked."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -79,7 +79,7 @@ async def test_a_server_whose_clock_is_another_is_asked_how_long(client: Any, st
 
     assert since is not None
     waited = ours.now() - since
-    assert waited >= 5 * MICROSECONDS, "rather too long than too short"
+    assert waited >= 5 * MICROSECONDS, "too long is safer than too short"
     assert waited < 600 * MICROSECONDS
 
 

@@ -1,4 +1,4 @@
-"""Consumers that vanish: what they held is taken up after the lease, once, uncounted as a failure, poison alone."""
+"""Consumers that vanish: their entries are taken over after the lease, once, not counted as failed, poison alone."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ def url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def start_process() -> Iterator[Start]:
-    """Start the example room in a process of its own, killed at the end of the test."""
+    """Start the example service in a separate process, which is killed at the end of the test."""
     with ExitStack() as stack:
 
         def start(settings: Streams) -> BaseProcess:
@@ -53,7 +53,7 @@ def start_process() -> Iterator[Start]:
 
 @pytest.fixture
 async def member(url: str) -> AsyncIterator[Callable[..., Awaitable[ConsumerGroup]]]:
-    """A member of the group, worked by hand."""
+    """Make members of the group that the test drives by hand."""
     clients: list[Any] = []
 
     async def make(settings: Streams, name: str) -> ConsumerGroup:
@@ -68,7 +68,7 @@ async def member(url: str) -> AsyncIterator[Callable[..., Awaitable[ConsumerGrou
 
 
 async def read(group: ConsumerGroup, count: int = 100) -> list[str]:
-    """Read new entries as this member; their ids."""
+    """Read new entries as this member; return their ids."""
     client: Any = group.client
     found = await client.xreadgroup(group.group, group.consumer, {group.stream: ">"}, count=count)
     return [entry.decode() for _, entries in found for entry, _ in entries]
@@ -113,7 +113,7 @@ async def test_an_entry_that_kills_is_buried_after_its_limit_and_its_neighbours_
         (letter,) = await looks.dead()
         noted = await looks.client.lrange(f"{settings.prefix}handled", 0, -1)
 
-    assert deaths == 3, "the last one is not forgiven"
+    assert deaths == 3, "the last abandonment is not forgiven"
     assert (letter["error"], letter["abandonments"], letter["attempts"]) == ("Abandoned", "3", "0")
     assert "abandoned 3 times, 2 are allowed" in letter["message"]
     assert '"id":"666"' in letter["__data__"]

@@ -75,7 +75,7 @@ async def _produce(settings: Any) -> None:
 
 
 async def _harm(chance: random.Random, services: list[Service], proxy: TcpProxy, looks: Looks) -> None:
-    """One thing goes wrong, and some time passes."""
+    """Inject one random fault, and let some time pass."""
     match chance.choice(["cut", "silence", "restart room", "steal", "nothing"]):
         case "cut":
             proxy.cut()

@@ -1,4 +1,4 @@
-"""Reading: everything arrives, whatever is beside it and whenever the group was made."""
+"""Reading: every entry arrives, whatever else is in the stream and whenever the group was made."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A service as an operator sees it: the command, its routes, its metrics, its document, its traces."""
+"""A service as an operator sees it: its command, routes, metrics, document and traces."""
 
 import asyncio
 import json
@@ -174,7 +174,7 @@ async def test_metrics_tell_what_became_of_entries(url: str) -> None:
         assert value("openbrain_stream_dead_letters") == 1
         assert value("openbrain_stream_lag") == 0
         assert 0 < (value("openbrain_stream_oldest_pending_seconds") or 0) < 30
-        assert value("openbrain_stream_handler_seconds_count") == 3, "the batch, and each of its two alone"
+        assert value("openbrain_stream_handler_seconds_count") == 3, "the batch, then each of its two entries"
 
 
 async def test_lag_is_counted_where_redis_cannot_tell(url: str) -> None:
@@ -228,7 +228,7 @@ async def test_resources_open_before_the_first_entry_and_close_after_the_last(ur
 
 @pytest.fixture
 def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
-    """Spans that end are kept here."""
+    """An exporter that keeps finished spans."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)

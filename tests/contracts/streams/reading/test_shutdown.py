@@ -1,4 +1,4 @@
-"""Stopping: what runs ends and is acknowledged, what was not begun is free for another at once, nothing is counted."""
+"""Stopping: running handlers end and are acknowledged, unstarted entries are free at once, no attempt is counted."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from tests.support.streams.consumers import Seen, eventually, looking, publish, 
 from tests.support.waiting import PATIENCE_S
 
 NEVER_S = 10 * PATIENCE_S
-"""What ends only after this did not end at once."""
+"""Something that ends only after this time has not ended at once."""
 
 
 @pytest.fixture(params=("valkey", "redis"))
@@ -72,7 +72,7 @@ async def test_a_batch_that_waits_for_a_dependency_is_given_back(url: str) -> No
         async with started(service(settings, seen)):
             await eventually(lambda: seen.batches)
             began = loop.time()
-        assert loop.time() - began < PATIENCE_S, "not when the pause ends"
+        assert loop.time() - began < PATIENCE_S, "it does not wait for the pause to end"
         assert len(await looks.parked()) == 2
         async with started(service(settings, other)):
             await eventually(looks.idle)

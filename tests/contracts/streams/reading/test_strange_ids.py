@@ -1,4 +1,4 @@
-"""Whatever ids entries have, up to the highest there can be: what pages through a stream ends, and counts each once."""
+"""With any entry ids, up to the highest possible, paging through a stream ends and counts each entry once."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ EDGES = [
     *("0-1", f"0-{HIGHEST}", "1-0", f"1-{HIGHEST}", "1763950000000-0", "1763950000000-1"),
     *(f"{HIGHEST}-0", f"{HIGHEST}-{HIGHEST - 1}", LAST),
 ]
-"""In order."""
+"""Ids in order."""
 
 
 @pytest.fixture(scope="module", params=("valkey", "redis"))
@@ -55,8 +55,8 @@ def short_pages() -> Iterator[None]:
 
 
 async def looked_at(url: str, ids: Sequence[str], given: int, done: frozenset[int], *, told: bool) -> None:
-    """`given` of these entries were delivered, and those numbered `done` acknowledged. Not `told`: the server does not
-    know how far behind the group is."""
+    """Check a group to which the first `given` entries were delivered and which acknowledged those in `done`. Without
+    `told`, the server does not know the group's lag."""
     streams = scaled(url)
     redis: Any = connect(streams)
     main = streams.prefix + STORED.name

@@ -1,4 +1,4 @@
-"""The embedded stream server keeps what it took and has one owner."""
+"""The embedded stream server keeps accepted entries and has one owner."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ async def test_a_server_that_outlived_its_parent_is_replaced(tmp_path: Path) -> 
         await client.xadd("s", {"a": "1"})
         pid = (await client.info("server"))["process_id"]
     assert orphan._watch is not None
-    orphan._watch.cancel()  # nobody starts it again any more
+    orphan._watch.cancel()  # so that nobody restarts it
     server = EmbeddedValkey(tmp_path / "streams", 64)
     async with Redis.from_url(await server.start()) as client:
         assert await client.xlen("s") == 1

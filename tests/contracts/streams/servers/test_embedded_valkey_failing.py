@@ -44,13 +44,13 @@ async def test_a_killed_server_is_started_again_and_has_lost_nothing(tmp_path: P
         after = await pid_of(client)
     assert "streams.server_ended" in {each["event"] for each in said}
     await server.stop()
-    assert not Path(f"/proc/{after}").exists(), "what was started again is ended too"
+    assert not Path(f"/proc/{after}").exists(), "the restarted server is ended too"
 
 
 async def test_a_cancellation_that_is_lost_keeps_it_from_stopping_no_longer_than_a_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when it is stopped while it is being started again: no real client loses one at a chosen moment."""
+    """As when it is stopped during a restart: no real client loses a cancellation at a chosen moment."""
     server = EmbeddedValkey(tmp_path / "streams", 64)
     async with Redis.from_url(await server.start()) as client:
         first = await pid_of(client)
@@ -95,7 +95,7 @@ DAMAGES = (_zeros_behind, _zeros_inside, _cut, _empty, Path.unlink)
 async def test_with_any_file_damaged_it_starts_and_keeps_what_it_could_not_read(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
-    """File by file; what Valkey itself can read is left to it."""
+    """Damage one file at a time; files that Valkey itself can repair are left to it."""
     made = EmbeddedValkey(tmp_path / "made", 64)
     async with Redis.from_url(await made.start()) as client:
         await client.xadd("s", {"a": "kept in the base"})
@@ -126,7 +126,7 @@ async def test_with_any_file_damaged_it_starts_and_keeps_what_it_could_not_read(
             aside += 1
             assert {file.name: file.read_bytes() for file in kept[0].iterdir()} == damaged, "kept as it was"
             assert [each["aside"] for each in said if each["event"] == "start.damaged_set_aside"] == [str(kept[0])]
-    assert aside, "at least one of them is more than Valkey can read"
+    assert aside, "Valkey can't repair at least one of them"
 
 
 async def _rewritten(client: Redis) -> bool:

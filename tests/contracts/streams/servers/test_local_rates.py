@@ -1,4 +1,4 @@
-"""Token buckets of one process."""
+"""Token buckets within one process."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Token buckets that replicas share, on real servers; and while the server is gone."""
+"""Token buckets shared by replicas, on real servers; and while the server is gone."""
 
 import asyncio
 import uuid
@@ -22,13 +22,13 @@ from tests.support.processes.tcp_proxy import TcpProxy
 from tests.support.waiting import PATIENCE_S, until
 
 SLOW = Rate(per_minute=1, burst=100)
-"""Nothing worth a word comes in during a test."""
+"""Refills next to nothing during a test."""
 ANSWER_S = redis_rates._ANSWER_S
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that is slow here is not away: else each process counts by itself."""
+    """Do not treat a slow server as away, or each process would count by itself."""
     monkeypatch.setattr(redis_rates, "_ANSWER_S", PATIENCE_S)
 
 
@@ -43,7 +43,7 @@ def settings(url: str) -> Streams:
 
 
 class Counting(Redis):
-    """Counts what is asked of the server."""
+    """Counts the commands sent to the server."""
 
     asked = 0
 
@@ -87,7 +87,7 @@ async def test_each_holder_and_each_rate_has_its_own(replicas: list[RedisRates])
 
 
 async def test_a_refusal_says_when_and_a_grant_what_is_left(settings: Streams) -> None:
-    rate = Rate(per_minute=6, burst=10)  # little comes in, however slow this machine is
+    rate = Rate(per_minute=6, burst=10)  # refills slowly, however slow this machine is
     async with opened(settings) as (rates,):
         first = await rates.take("k", rate, 4)
         second = await rates.take("k", rate, 4)
@@ -137,7 +137,7 @@ async def test_a_flood_that_is_refused_leaves_the_server_alone(settings: Streams
 async def test_a_server_that_dies_leaves_each_process_to_itself(
     private_server: Callable[[str], ServerProcess],
 ) -> None:
-    """Requests go on, limited by what this process counts; the log and the metric say so; then it is as before."""
+    """Requests continue, limited by this process's own count; log and metric report it; afterwards all is as before."""
     server = private_server("redis")
     settings = Streams(url=f"redis://127.0.0.1:{server.port}/0")
     async with opened(settings, 2) as (one, two):
@@ -156,10 +156,10 @@ async def test_a_server_that_dies_leaves_each_process_to_itself(
             await until(shared)
             assert metrics.API_RATES_SHARED._value.get() == 1
 
-        assert alone in (40, 41), "what is known of a bucket is not forgotten"
+        assert alone in (40, 41), "the known level of a bucket is not forgotten"
         assert fresh in (100, 101), "another process counts for itself"
         events = [line["event"] for line in logged]
-        assert events == ["streams.redis_trouble", "streams.redis_answers"], "once a process, not once a request"
+        assert events == ["streams.redis_trouble", "streams.redis_answers"], "once per process, not per request"
 
 
 async def test_a_server_that_does_not_answer_costs_one_short_wait(
@@ -176,5 +176,5 @@ async def test_a_server_that_does_not_answer_costs_one_short_wait(
             took = loop.time() - begun
 
     assert all(each.granted for each in taken)
-    # One wait is a quarter of a second, and each of fifty would be twelve: room for a busy machine between them.
+    # One wait is a quarter of a second and fifty would be twelve seconds: the limit leaves room for a busy machine.
     assert took < 8

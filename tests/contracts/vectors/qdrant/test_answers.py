@@ -1,4 +1,4 @@
-"""What the Qdrant adapter sends over REST, and what it makes of answers that local mode never gives."""
+"""What the Qdrant adapter sends over REST, and how it handles answers that local mode never gives."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ async def test_one_conditional_upsert_for_each_revision(server: Server, vectors:
 async def test_a_new_collection_has_its_tenant_its_indexes_and_its_alias(
     server: Server, vectors: QdrantVectors
 ) -> None:
-    """Between two looks another process makes the collection: ours is refused, and that is fine."""
+    """Between two checks another process creates the collection: our request is refused, and that is fine."""
     looks = iter((False, True, True))
     server.answers["GET /collections/ob-first/exists"] = lambda _: ok({"exists": next(looks)})
     server.answers["PUT /collections/ob-first"] = 409, {"status": {"error": "already exists"}, "time": 0.0}
@@ -97,7 +97,7 @@ async def test_a_plain_name_that_a_collection_has_is_left_to_it(server: Server, 
 
 
 async def test_alias_and_plain_name_follow_what_serves(server: Server, vectors: QdrantVectors) -> None:
-    """But a plain name that stands for somebody else's collection stays."""
+    """But a plain name that belongs to somebody else's collection stays."""
     server.answers["POST /collections/aliases"] = ok(True)
     await vectors.expose("next")
     server.answers["GET /aliases"] = ok(

@@ -1,4 +1,5 @@
-"""What `check` makes of a Qdrant server: local mode has no keys, no rights and nobody who deletes things by hand."""
+"""What `check` reports of a Qdrant server: local mode has no keys, no permissions and nobody who deletes things by
+hand."""
 
 import pytest
 
@@ -24,7 +25,7 @@ def _answer(status: int) -> Answer:
 
 @pytest.fixture
 async def writer(server: Server, vectors: QdrantVectors) -> QdrantVectors:
-    """Has made its index, as services that write do at start."""
+    """An index object that has created its index, as writing services do at start."""
     server.answers["PUT /collections/ob-first/index"] = DONE
     await vectors.prepare("first", 3)
     return vectors
@@ -34,7 +35,7 @@ async def writer(server: Server, vectors: QdrantVectors) -> QdrantVectors:
 async def test_a_wrong_key_is_not_well(
     server: Server, vectors: QdrantVectors, status: int, expected: type[OpenBrainError]
 ) -> None:
-    """A server tells its version to anybody."""
+    """A server tells its version to anybody, so the version alone does not prove the key."""
     server.answers["GET /aliases"] = _answer(status)
     with pytest.raises(expected):
         await vectors.check()
@@ -44,7 +45,7 @@ async def test_a_wrong_key_is_not_well(
 async def test_who_writes_tries_to(
     server: Server, writer: QdrantVectors, status: int, expected: type[OpenBrainError]
 ) -> None:
-    """By a key that may only read, on a disk that is full."""
+    """Checked with a read-only key, and with a full disk."""
     assert (await writer.check()).problems == ()
     server.answers[WRITE] = _answer(status)
     with pytest.raises(expected):
@@ -57,7 +58,7 @@ async def test_the_write_that_is_tried_changes_nothing(server: Server, writer: Q
 
 
 async def test_nothing_is_written_to_a_collection_that_others_named(server: Server, writer: QdrantVectors) -> None:
-    """The alias may stand for one that this process does not write."""
+    """The alias may point to a collection that this process does not write."""
     server.answers["GET /aliases"] = aliases(vectors="somebody's")
     assert (await writer.check()).problems == ()
     assert not [call for call in server.calls() if call.endswith("/delete")]
@@ -79,8 +80,8 @@ async def test_before_anything_is_made_nothing_is_missing(server: Server, vector
 
 
 async def test_a_collection_that_was_deleted_by_hand_is_told(server: Server, writer: QdrantVectors) -> None:
-    """Its alias goes with it; another that is kept for going back stays. What is known of the one that is gone is not
-    believed any more either; made anew, all is well."""
+    """Its alias is deleted with it; another collection, kept for going back, stays. Cached knowledge of the deleted
+    one is dropped, too; once it is created anew, all is well."""
     server.answers["GET /collections/ob-kept/exists"] = ok({"exists": True})
     server.answers["GET /collections/ob-kept"] = ok(INFO)
     server.answers["PUT /collections/ob-kept/index"] = DONE

@@ -1,4 +1,4 @@
-"""Comparing without reading every point: a Qdrant server counts by facets."""
+"""Comparison without reading every point: a Qdrant server counts by facets."""
 
 from dataclasses import replace
 

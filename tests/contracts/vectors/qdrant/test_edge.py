@@ -1,4 +1,4 @@
-"""The embedded vector index as a part of one process: crashes, a second process, the event loop."""
+"""The embedded vector index inside one process: crashes, a second process, the event loop."""
 
 import asyncio
 import heapq
@@ -47,7 +47,7 @@ asyncio.run(main())
 
 
 async def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path) -> None:
-    """Killed twice, before and after the log was worked off, with a write under way each time."""
+    """Kill the writer twice, before and after the log was flushed, each time during a write."""
     acknowledged: list[list[str]] = []
     for enough in (20, 300):
         writer = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
@@ -116,7 +116,7 @@ async def test_others_get_their_turn_during_a_write(tmp_path: Path) -> None:
 
 
 async def test_what_is_due_is_hidden_and_what_never_is_is_not(tmp_path: Path) -> None:
-    """While nothing is due the engine isn't asked about expiry at all: the answers must not show it."""
+    """While no entry is due, the engine is not asked about expiry at all; the answers must not differ."""
     index = QdrantEdgeVectors(tmp_path)
     await index.prepare("first", 4)
     forever, later, soon = memory(), memory(expires_at=300), memory(expires_at=200)
@@ -150,7 +150,7 @@ async def test_too_many_points_are_a_problem(tmp_path: Path, monkeypatch: pytest
 
 
 async def test_what_is_scanned_in_few_bits_finds_what_whole_vectors_find(tmp_path: Path) -> None:
-    """Among entries that were replaced, removed or are not asked for, and after it was opened again."""
+    """Among entries that were replaced, removed or filtered out, and after the index was reopened."""
     chance = random.Random(20_261_125)
 
     def near(centre: "array[float]") -> "array[float]":

@@ -1,4 +1,5 @@
-"""A full disk under the embedded vector index: it refuses and the process lives, which the engine alone does not."""
+"""A full disk under the embedded vector index: it refuses writes and the process survives, unlike with the engine
+alone."""
 
 import signal
 import subprocess
@@ -60,7 +61,7 @@ def test_it_refuses_while_it_is_full_and_goes_on_when_there_is_room(disk: Path) 
     with writer(disk, 128) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "writing\n"
-        # What one write takes is left: one that is under way when all is gone at once can't be saved.
+        # Leave room for one write: a write in progress when all space is used up at once can't be saved.
         fill(disk / "filler", leave_mb=64)
         said = ""
         while not said.startswith("refused"):
@@ -75,7 +76,7 @@ def test_it_refuses_while_it_is_full_and_goes_on_when_there_is_room(disk: Path) 
 
 
 def test_without_that_look_the_system_ends_the_process(disk: Path) -> None:
-    """Why it is looked at all."""
+    """This shows why the free space is checked at all."""
     with writer(disk, 0) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "writing\n"

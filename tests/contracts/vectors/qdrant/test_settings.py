@@ -1,4 +1,4 @@
-"""What a Qdrant server is told of collections and of searches: local mode has none of it."""
+"""What a Qdrant server is sent for collections and searches; local mode ignores all of it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -34,7 +34,7 @@ CHOSEN: dict[str, Any] = {
 
 @pytest.fixture
 async def chosen(server: Server) -> AsyncIterator[QdrantVectors]:
-    """By the settings of a process."""
+    """An index configured by the settings of a process."""
     url = f"http://127.0.0.1:{server.port}"
     made = vector_index(Settings(vectors=Vectors(url=url, collection="ob", collection_settings=CHOSEN)))
     assert isinstance(made, QdrantVectors)
@@ -43,7 +43,7 @@ async def chosen(server: Server) -> AsyncIterator[QdrantVectors]:
 
 
 def _is_new(server: Server, name: str) -> str:
-    """The collection is not there until it was made; the call that makes it."""
+    """Let the collection not exist until it is created; return the call that creates it."""
     made = f"PUT /collections/ob-{name}"
     server.answers[f"GET /collections/ob-{name}/exists"] = lambda _: ok({"exists": made in server.calls()})
     server.answers[f"GET /collections/ob-{name}"] = ok(INFO)
@@ -53,7 +53,7 @@ def _is_new(server: Server, name: str) -> str:
 
 
 async def test_an_operators_settings_are_those_of_every_collection(server: Server, chosen: QdrantVectors) -> None:
-    """The one that is made for a reindex too."""
+    """Also for the collection that a reindex creates."""
     calls = [_is_new(server, name) for name in ("first", "second")]
     for name in ("first", "second"):
         await chosen.prepare(name, 3)
@@ -93,7 +93,7 @@ def test_what_qdrant_does_not_know_is_refused_at_start(wrong: dict[str, Any], na
 async def test_a_search_tells_the_server_how_long_it_may_take(
     server: Server, vectors: QdrantVectors, within_s: float | None, told: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In whole seconds, of which there is at least one."""
+    """In whole seconds, at least one."""
     server.answers[QUERY] = ok([{"points": []}])
     loop = asyncio.get_running_loop()
     monkeypatch.setattr(loop, "time", partial(float, int(loop.time())))  # it stands still, however slow the machine

@@ -1,7 +1,7 @@
 """Tombstones on a Qdrant server hold no vector.
 
-Servers 1.16 to 1.18 merge an upsert without a vector into a point that has one, where that stands in an optimized
-segment. Local mode does not: so it is made to (`Merging`), and the requests that are sent are looked at.
+Servers 1.16 to 1.18 merge an upsert without a vector into an existing point with one, if that is in an optimized
+segment. Local mode does not, so `Merging` simulates it, and the requests that are sent are checked.
 """
 
 from collections.abc import AsyncIterator
@@ -56,7 +56,7 @@ async def test_without_tombstones_nothing_is_deleted(server: Server, vectors: Qd
 
 
 async def test_every_request_clears_its_own(server: Server, vectors: QdrantVectors) -> None:
-    """Whatever the size of a batch, no tombstone goes without."""
+    """Whatever the size of a batch, every tombstone is cleared."""
     removed = [tombstone(memory().id, revision=1) for _ in range(300)]
     assert await vectors.write("first", removed) == {}
     bodies = server.bodies(BATCH)
@@ -97,7 +97,7 @@ async def test_after_any_writes_what_lives_has_a_vector_and_nothing_else(
 async def test_what_earlier_versions_left_is_counted_and_cleared(
     merging: tuple[Merging, QdrantVectors], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page at a time; what lives keeps its own."""
+    """One page at a time; live entries keep their vectors."""
     monkeypatch.setattr(reconciliation, "PAGE", 3)
     client, index = merging
     living = await left_by_an_earlier_version(client, "ob-first", EAST, 8)
@@ -117,7 +117,8 @@ async def test_an_erasure_looks_for_them(merging: tuple[Merging, QdrantVectors])
 async def test_an_upgraded_collection_is_swept_once_and_loses_the_index_that_nobody_asks(
     server: Server, vectors: QdrantVectors
 ) -> None:
-    """The index of an earlier version says that it wrote here. It goes last: a sweep that fails is begun anew."""
+    """The index of an earlier version shows that it wrote here. It is deleted last, so that a failed sweep is
+    repeated."""
     schema = {"memory_id": {"data_type": "keyword", "points": 9}}
     server.answers["GET /collections/ob-first"] = ok({**INFO, "payload_schema": schema})
     server.answers["PUT /collections/ob-first/index"] = DONE
@@ -144,7 +145,7 @@ async def test_an_upgraded_collection_is_swept_once_and_loses_the_index_that_nob
 
 
 async def test_old_tombstones_are_dropped_in_pages(server: Server, vectors: QdrantVectors) -> None:
-    """Each delete names what was read and asks for its age once more: what came to live since stays."""
+    """Each delete names the ids that were read and checks their age again: what has become live since stays."""
     pages = [[memory().id for _ in range(size)] for size in (1000, 1000, 7)]
     after = [page[0] for page in pages[1:]] + [None]
     left = iter(zip(pages, after, strict=True))

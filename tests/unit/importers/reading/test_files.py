@@ -1,4 +1,4 @@
-"""Files that are no notes: told and skipped, and never the end of an import."""
+"""Files that are not notes are reported and skipped, and never end an import."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ FOLDER = ".claude/projects/-home-ada-x/memory"
 
 
 def scan_of(home: Path, **files: bytes | str) -> Scan:
-    """Files of a memory folder; __ in a name is a dot."""
+    """Scan a memory folder with these files; `__` in a name stands for a dot."""
     folder = home / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():

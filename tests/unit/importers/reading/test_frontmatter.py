@@ -1,4 +1,4 @@
-"""Frontmatter as it is found in the wild."""
+"""Frontmatter as it occurs in real files."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Every kind of file: known by its structure, the same on another machine, and never stopped by an ugly neighbour."""
+"""Every kind of file is recognised by its structure, on any machine, and a bad neighbouring file never stops it."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def test_there_is_a_sample_of_every_kind() -> None:
-    others = {Client.AUTO, Client.CLAUDE, Client.AGENTS}  # their samples stand in samples/memories
+    others = {Client.AUTO, Client.CLAUDE, Client.AGENTS}  # their samples are in samples/memories
     others |= {Client(name) for name in FORMATS}  # rows of tables: test_tables, test_foreign_stores
 
     assert {each.client for each in ALL} == set(Client) - others

@@ -1,4 +1,4 @@
-"""Lines out of parts: wherever the parts are cut, the lines are the same."""
+"""Splitting chunks into lines gives the same lines wherever the chunks are cut."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -27,7 +27,7 @@ async def test_lines_do_not_depend_on_the_parts(pieces: list[bytes]) -> None:
 
 
 async def test_a_line_without_end_is_not_kept() -> None:
-    """A gigabyte in one line costs no more than a part."""
+    """A very long line needs no more memory than a chunk."""
     kept = 0
     found = []
     async for line in lines(parts_of([b"x" * 1000] * 1000 + [b"\nok"]), LIMIT):

@@ -171,7 +171,7 @@ def test_confidence(written: Any, meant: float | None) -> None:
 
 
 def peak_of(path: Path, home: Path) -> tuple[int, int]:
-    """(sections, bytes at most in memory) of one reading."""
+    """Return the number of sections and the peak memory in bytes of one read."""
     tracemalloc.start()
     with SpillFile() as spill_file:
         found = gather(sources([path], Wanted(homes=homes(home))), put_away=spill_file.put).found
@@ -181,7 +181,7 @@ def peak_of(path: Path, home: Path) -> tuple[int, int]:
 
 
 def test_memory_does_not_grow_with_the_texts(tmp_path: Path) -> None:
-    """12 MB of notes and as much of records: a fraction of either is in memory at any time."""
+    """Of 12 MB of notes and as much again of records, only a fraction is in memory at any time."""
     notes = tmp_path / "notes"
     for number in range(300):
         folder = notes / f"{number % 30}"

@@ -18,7 +18,7 @@ PAGE = st.lists(LINE, max_size=30).map("\n".join)
 
 
 def words_of(lines: list[str]) -> list[str]:
-    """Lines without the marks of headings; lines of nothing else are left out."""
+    """Lines without heading marks; lines that consist only of such marks are left out."""
     bare = (re.sub(r"^[#\s]+|[#\s]+$", "", line) for line in lines)
     return [line for line in bare if line]
 

@@ -1,4 +1,4 @@
-"""Text that tries to instruct its reader is labelled, and a chat template's marks are put out of action."""
+"""Text that tries to instruct its reader is labelled, and chat template marks are neutralised."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Personal data that is found, on the labelled set and beside it, and what a workspace's rule makes of it."""
+"""Detection of personal data, on the labelled set and on other texts, and what a workspace's rule does with it."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What is masked or refused before it is stored, on the labelled set and beside it."""
+"""What is masked or refused before it is stored, on the labelled set and on other texts."""
 
 import asyncio
 import sys
@@ -88,7 +88,7 @@ def test_every_secret_passes_the_first_look_and_prose_does_not() -> None:
 
 @given(st.text(max_size=200))
 def test_a_text_of_any_letters_is_admitted(text: str) -> None:
-    """Also one that no UTF-8 has, which the submission refuses before."""
+    """Also checked for text that UTF-8 can't encode, although the submission refuses it earlier."""
     if text.isprintable():
         assert isinstance(admit(text), str)
 

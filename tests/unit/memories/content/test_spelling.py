@@ -1,4 +1,4 @@
-"""One form of texts, one spelling of names."""
+"""Texts are normalised to one form, and names to one spelling."""
 
 from collections import Counter
 

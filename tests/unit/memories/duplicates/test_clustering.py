@@ -1,4 +1,4 @@
-"""What clusters are made of: near rows of a partition, components, what is kept between steps."""
+"""How clusters are built: near rows of a partition, connected components, and what is kept between steps."""
 
 import math
 from array import array
@@ -18,7 +18,7 @@ from openbrain_housekeeper.handlers.lifecycle.clustering.near_rows import Rows
 from openbrain_housekeeper.handlers.lifecycle.clustering.step_cache import StepCache
 
 ANGLES = st.lists(st.tuples(st.integers(0, 359), st.integers(0, 2)), max_size=30)
-"""Degrees, and partitions."""
+"""Angles in degrees, and partitions."""
 NEAR = 0.97
 FIRST, LAST = Partition("p", "project", "fact", "", "a"), Partition("p", "project", "fact", "", "b")
 
@@ -43,7 +43,7 @@ def test_all_pairs_of_a_partition_that_are_near_are_found_once(angles: list[tupl
         for other, (other_angle, other_partition) in enumerate(angles)
         if one < other
         and partition == other_partition
-        # No whole degree lies so near the limit that rounding decides.
+        # No whole degree is so close to the limit that rounding decides.
         and math.cos(math.radians(angle - other_angle)) >= NEAR
     }
     assert sorted((pair.one, pair.other) for pair in found) == sorted(expected)
@@ -94,7 +94,7 @@ def test_an_operation_takes_the_room_of_one_that_rests_and_of_no_other() -> None
     assert values.get("operation 0") == "block"
     now = step_cache.FORGOTTEN_S + 1
     values.put("one more", "block")
-    assert values.get("operation 1") is None  # the one that has rested longest
+    assert values.get("operation 1") is None  # the least recently used one
     assert values.get("operation 0") == "block"
     values.drop("operation 0")
     assert values.get("operation 0") is None

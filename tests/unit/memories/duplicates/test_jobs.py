@@ -1,4 +1,4 @@
-"""What dedupe and consolidate decide about clusters, whatever is in them."""
+"""What dedupe and consolidate decide about clusters, whatever the clusters contain."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ Decided = Callable[[Sequence[Subject]], Sequence[Change]]
 
 @st.composite
 def subjects(draw: st.DrawFn) -> list[Subject]:
-    """As a cluster may be, were an index wrong about every place."""
+    """A cluster as it could be if an index were wrong about every partition."""
     made = []
     for number in range(draw(st.integers(1, 6))):
         place = draw(st.sampled_from(PLACES))
@@ -45,7 +45,7 @@ def subjects(draw: st.DrawFn) -> list[Subject]:
 
 
 def cosine(one: Memory, other: Memory) -> float:
-    """As `Clusters.cosine`: nothing across places."""
+    """Like `Clusters.cosine`: 0 across partitions."""
     return (0.97 if one.content[:5] == other.content[:5] else 0.9) if place_of(one) == place_of(other) else 0.0
 
 
@@ -72,7 +72,8 @@ def after(some: Sequence[Subject], changes: Sequence[Change]) -> list[Subject]:
 
 
 def holds(some: Sequence[Subject], decide: Decided) -> Sequence[Change]:
-    """Places never mix, nothing is archived into what goes too, use and tags are kept together, and once is enough."""
+    """Check: partitions never mix, nothing is archived into an archived row, use and tags are kept, a second run
+    changes nothing."""
     changes = decide(some)
     rows = {subject.memory.id: subject.memory for subject in some}
     gone = {change.memory_id for change in changes if change.action is Action.ARCHIVED}

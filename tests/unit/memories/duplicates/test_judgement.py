@@ -1,4 +1,4 @@
-"""What is taken for a duplicate, by its words, and what only looks like one."""
+"""What is judged a duplicate by its words, and what only resembles one."""
 
 import json
 from dataclasses import replace

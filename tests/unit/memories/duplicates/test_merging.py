@@ -1,4 +1,4 @@
-"""Texts made one."""
+"""Texts merged into one."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Laws of what stands beside a turn when it is compared with a question."""
+"""Properties of the context added to a turn when it is compared with a question."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Laws of the mix of late interaction with the fused scores."""
+"""Properties of the mix of late interaction with the fused scores."""
 
 import pytest
 from hypothesis import given

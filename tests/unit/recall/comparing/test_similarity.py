@@ -1,4 +1,4 @@
-"""How near a memory is in absolute terms, and when nothing is."""
+"""The absolute similarity of a memory, and when no memory is near."""
 
 from dataclasses import replace
 

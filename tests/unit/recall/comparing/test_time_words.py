@@ -1,4 +1,4 @@
-"""Which words of a question are read as times, what they are taken for, and how near a memory is to them."""
+"""Which words of a question are read as times, what times they mean, and how near a memory is to them."""
 
 from datetime import UTC, datetime
 

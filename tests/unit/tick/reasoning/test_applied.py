@@ -1,4 +1,4 @@
-"""Accepted items as changes of pages: whole or not at all, each once, and read back as meant."""
+"""Accepted items are applied to pages completely or not at all, each once, and are read back as intended."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An answer that ends too early: its whole items are taken, and nothing of the one that was cut."""
+"""A truncated answer: its complete items are used, and nothing of the truncated item."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""A model's answer, in both forms: read item by item, judged item by item, nothing dropped in silence."""
+"""A model's answer in both forms is parsed and judged item by item; nothing is dropped silently."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a model is told, what its answer leaves in the feed, and whether it stands on the disk."""
+"""What a model's prompt contains, what its answer leaves in the feed, and whether the files exist on disk."""
 
 from openbrain.domain.errors import NotFound
 from openbrain.vault.front_matter.document import read

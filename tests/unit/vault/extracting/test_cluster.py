@@ -1,4 +1,4 @@
-"""Cluster: sessions to arcs."""
+"""Cluster: from sessions to arcs."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ PROMPT = "Please fix the broken vault tick cache now"
 
 
 def session(name: str, start: float = 4, minutes: float = 30, **more: Any) -> Session:
-    """`start` hours before now."""
+    """A session that began `start` hours before NOW."""
     begins = NOW - timedelta(hours=start)
     fields: dict[str, Any] = {"project": "alpha", "first_user_prompt": PROMPT, "num_user_turns": 6, **more}
     return Session(
@@ -35,7 +35,7 @@ def session(name: str, start: float = 4, minutes: float = 30, **more: Any) -> Se
 
 
 class Vault:
-    """Pages by their path, in memory."""
+    """Pages in memory, by path."""
 
     def __init__(self) -> None:
         self.pages: dict[str, str] = {}
@@ -49,7 +49,7 @@ class Vault:
         return self.pages[path]
 
     def cluster(self, *sessions: Session, now: datetime = NOW, earlier: Sequence[Session] = ()) -> Plan:
-        """Plan it and do it. `earlier` are those whose transcripts are there, outside of the window."""
+        """Plan and apply a cluster run. `earlier` are sessions outside the window whose transcripts exist."""
         scan = Scan({arc.path: arc for arc in self.arcs()})
         plan = begin(scan, self.read, from_datetime(now), Thresholds())
         cluster(plan, sessions, {each.session_id: each for each in earlier}.get)
@@ -237,7 +237,7 @@ def test_a_session_that_goes_on_counts_though_another_of_its_arc_left_the_window
     assert "- Error markers: 3 | Joy markers: 1\n" in found.body
     assert "- home-bridge://sessions/b (40 turns, 24.0h, branch=)\n" in found.body
     assert vault.cluster(goes_on, now=later, earlier=[first]).changes() == ()
-    # Also where its transcript is gone no count falls, and none stands still.
+    # If an earlier transcript is gone, no count falls, and larger counts are still taken over.
     vault.cluster(session("b", 5, 24 * 60, num_tool_calls=99), now=later)
     assert read(vault.pages[path], path).front.get("signals") == {"errors": 3, "joy": 1, "tools": 99}
 

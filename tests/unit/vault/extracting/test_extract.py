@@ -1,4 +1,4 @@
-"""Extract: transcripts to a bundle."""
+"""Extract: from transcripts to a bundle."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Harvesting markers of a transcript; workflow templates; redaction."""
+"""Harvesting the markers of a transcript; workflow templates; redaction."""
 
 import json
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_a_harvest_holds_no_secret_and_no_marker_within() -> None:
 
 
 def test_a_harvest_becomes_entries_of_the_vault_and_memories(tmp_path: Path) -> None:
-    """And what stands in the vault is, to the tick, the same memory."""
+    """An entry in the vault becomes, for the tick, the same memory."""
     raw = json.loads(
         said(lesson("Clamp at zero.") + "<!-- @signal severity=critical source=db -->\nDown.\n<!-- @/signal -->")
     )

@@ -1,6 +1,6 @@
-"""From transcripts to arcs, file by file: our own sample, and the original's where it lies beside this checkout.
+"""From transcripts to arcs, file by file: our sample, and the original's if it lies beside this checkout.
 
-`renew` writes the golden files anew; read the difference before you keep it.
+`renew` rewrites the golden files; read the diff before you keep it.
 """
 
 import json
@@ -29,13 +29,13 @@ NOW = datetime(2026, 3, 2, 20, 0, tzinfo=UTC)
 
 
 def bundle_of(projects: Path, now: datetime, folder: Path) -> Bundle:
-    """As if the transcripts were just written."""
+    """Extract the sample as if its transcripts were just written."""
     copied = shutil.copytree(projects, folder / "projects", copy_function=shutil.copyfile)
     return extracted(copied, window("24h", "", now), Filter(), lambda path: pytest.fail(str(path)))
 
 
 def arcs_of(bundle: Bundle, now: datetime, *, tick: bool = False) -> dict[str, str]:
-    """Path -> page, in an empty vault: of the cluster phase alone, or of a whole tick."""
+    """Map path to page in an empty vault, after the cluster phase alone or a whole tick."""
 
     def nothing(path: str) -> str:
         raise NotFound(path)
@@ -104,12 +104,12 @@ def test_our_transcripts_give_our_harvest() -> None:
 theirs = pytest.mark.skipif(not THEIRS.is_dir(), reason="the original's sample is not beside this checkout")
 
 DIFFERENT = {
-    # They name a pass and a gateway that are not ours.
+    # They name a pass and a gateway that we do not have.
     "<!-- synthesized: false — filled by kb_brief LLM pass via inference-gateway -->": "<!-- synthesized: false -->",
     "<!-- synthesized -->": "<!-- synthesized: false -->",
 }
-"""Lines of the original's arcs that are others in ours, on purpose. There is no _dashboard.md of the cluster phase
-either: the keeper's, with other columns, would write over it at the next tick."""
+"""Lines of the original's arcs that differ in ours on purpose. Our cluster phase also writes no _dashboard.md: the
+keeper's, with other columns, would overwrite it at the next tick."""
 
 
 @theirs
@@ -119,7 +119,7 @@ def test_the_originals_transcripts_give_the_originals_bundle(tmp_path: Path) -> 
         as_text(bundle_of(THEIRS / "projects", datetime.fromisoformat(expected["window"]["until"]), tmp_path))
     )
 
-    # Theirs asks its clock twice.
+    # The original reads its clock twice.
     expected["window"]["since"] = mine["window"]["since"]
     assert mine == expected
 
