@@ -13,7 +13,7 @@ INBOX: Final = "raw/inbox"
 ATTACHMENTS: Final = "raw/attachments"
 _TAG = re.compile(r"(?<![\w&/])#([A-Za-z][\w-]{0,49})")
 _ENDING = ("mitigates",)
-"""Front matter keys that resolve signals raised by others."""
+"""Front matter keys that end signals raised by others."""
 _NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -36,7 +36,7 @@ def path_of(title: str, at: int, batch: str) -> str:
 
 def page(title: str, tags: Sequence[str], body: str, at: int, source: str, *, may_resolve: bool) -> str:
     """The page with its front matter. If the body already has front matter, keep it and add the missing keys. Without
-    `may_resolve`, drop the keys that resolve signals."""
+    `may_resolve`, drop the keys that end signals."""
     own = read(body, "")
     if own.front.broken:
         own = read("", "")

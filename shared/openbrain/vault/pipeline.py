@@ -1,6 +1,6 @@
 """Pure rules that check whether a vault's pipeline runs, for the housekeeper and for `/health/pipeline`.
 
-Each finding is raised as a signal, once per occasion. The rules ignore the signals that they raised.
+Each finding is raised as a signal, once per occasion. Signals that this system raises about itself are ignored.
 """
 
 from collections.abc import Sequence

@@ -17,7 +17,7 @@ class Thresholds:
     """An arc with at most this heat and older than `graduate_age_days` moves to the long-term folder of its region."""
     graduate_age_days: int = 7
     graduate_status: bool = False
-    """Whether that move sets `status: graduated`, which also resolves the signals that the arc's `mitigates` names."""
+    """Whether that move sets `status: graduated`, which also ends signals whose source the arc's `mitigates` names."""
     decay_start_days: int = 2
     decay_interval_days: int = 2
     """After `decay_start_days`, an arc loses one degree of heat per this many days."""
@@ -28,7 +28,7 @@ class Thresholds:
     stale_signal_days: int = 3
     """Signals below critical are hidden if their arc is older than this."""
     stale_inject_days: int = 30
-    """The same limit for inject blocks; the marker's `ttl_days` overrides it; 0 means no limit."""
+    """Inject blocks are hidden if their arc is older than this (0: no limit). The marker's `ttl_days` overrides it."""
     hot_arcs: int = 10
     """Maximum number of rows in hot-arcs.md."""
     hot_arc_chars: int = 80

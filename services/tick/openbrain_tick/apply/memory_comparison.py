@@ -73,7 +73,7 @@ class Comparison:
 
 
 def digest(pages: Iterable[Arc], problems: Iterable[Problem]) -> str:
-    """A hash of everything that `marked` reads from the pages."""
+    """A hash of the pages that have markers or problems, and of the paths in `problems`."""
     total = hashlib.sha256()
     for arc in sorted(pages, key=lambda item: item.path):
         if not arc.merged and (arc.problem_count or _is_marked(arc)):

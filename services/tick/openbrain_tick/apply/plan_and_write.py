@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class WriteResult:
-    """All changes that one call has written, and the entries of the written files. `seen`: their states at planning."""
+    """All changes that one call has written, and the entries of their files. `seen`: states of the scanned files."""
 
     seen: Mapping[str, Seen] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)

@@ -53,7 +53,8 @@ async def sync_memories(
     """Make the memories match the pages. It can be killed at any point and repeated without duplicates: a row is
     written after its memory, and the same content is the same memory.
 
-    If more than `forget_share` of all are gone, none is forgotten: an incompletely mounted vault looks like that.
+    If more than FEW and more than `forget_share` of all are gone, none is forgotten: a partly mounted vault looks like
+    that.
     """
     # In a thread: it takes a while for a large vault.
     now = await asyncio.to_thread(digest, pages, problems)

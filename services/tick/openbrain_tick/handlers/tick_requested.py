@@ -57,8 +57,8 @@ async def handle_all(
 async def handle(
     event: CloudEvent[TickRequested], *, ticks: Ticks, clock: Clock, work: Work, holder: str, hold_s: float = HOLD_S
 ) -> None:
-    """Run a tick, unless it has ended or another process has it. A failure is recorded, and a temporary one postpones
-    the tick. Only if the database is unavailable is the entry delivered again."""
+    """Run a tick, unless it has ended or another process has it. A failure is recorded; a temporary one postpones
+    the tick for up to AGAIN_FOR_S. The entry is delivered again only if the database fails."""
     job = (await ticks.request_tick(job_of(event), announce=False)).job
     held = await ticks.hold_tick(job.id, holder, hold_s)
     if held is None:

@@ -207,7 +207,7 @@ def _close(reading: _Reading, tag: _Tag) -> None:
         return
     if reading.depth >= limits.MARKER_DEPTH:
         reading.report(
-            opened.start, f"@{tag.name} is nested in more than {limits.MARKER_DEPTH} others: its content is not read"
+            opened.start, f"@{tag.name} is nested in {limits.MARKER_DEPTH} or more others: its content is not read"
         )
         return
     content = reading.text[opened.end : tag.start].strip()

@@ -19,7 +19,7 @@ _CAUTION: Final = "Caution: go on only with what this does not touch."
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """The most severe open signals in one text. Nuclear is distinct from critical."""
+    """The open signals above info and the halts, as one text. `severity`: the highest one; nuclear during a halt."""
 
     severity: Severity
     body: str

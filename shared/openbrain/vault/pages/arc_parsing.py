@@ -165,7 +165,7 @@ def _plain(marker: Marker, body: str) -> tuple[Any, ...]:
 
 
 def _count(value: Any) -> int:
-    """A number from a page, clamped to 0 to 2**53 for the index file; 0 if it is not a number."""
+    """A number from a page, clamped to 0..2**53 for the index file; 0 if it is not a number."""
     try:
         return min(max(int(value), 0), 2**53)
     except (TypeError, ValueError, OverflowError):

@@ -32,7 +32,7 @@ _STEP_NS = 2_000_000_000
 Times = Mapping[str, int]
 """The mtime to set, by path, in nanoseconds, for files that shall not look newly written."""
 Known: TypeAlias = Mapping[str, Seen | None]
-"""By path: state in which a file still has the content that was planned for; None: no file."""
+"""By path: state in which a file is sure to have the content of its change's `before`; None: no file."""
 
 
 class Move(NamedTuple):
@@ -111,7 +111,7 @@ def recover(folder: Folder, *, at_step: Callable[[str], None] = lambda _: None) 
 
 
 def _as_planned(folder: Folder, changes: Iterable[Change], seen: Mapping[str, Seen]) -> Known:
-    """Check that every file's content is its change's `before`; Conflict otherwise. The states of these files."""
+    """Check that every file's content is its change's `before`; Conflict otherwise. Return their states."""
     known: dict[str, Seen | None] = {}
     for change in changes:
         planned_over = seen.get(change.path)
@@ -190,8 +190,8 @@ def _finish(folder: Folder, work: Work, known: Known, at_step: Callable[[str], N
 def _all_prepared(
     folder: Folder, changes: Sequence[Change], times: Times, known: Known, pool: ThreadPoolExecutor
 ) -> "Sequence[_Ready | _Now]":
-    """Prepare all changes. Few files are flushed one by one, in parallel; for many the whole file system is flushed,
-    which includes what others write there."""
+    """Prepare all changes. Few files are flushed individually, in parallel. For many files the whole file system is
+    flushed, which includes what others write there."""
 
     def prepared(change: Change, *, flush: bool = True) -> "_Ready | _Now":
         return _prepared(folder, change, times.get(change.path), known, flush=flush)
@@ -226,7 +226,7 @@ class _Now(Enum):
 
 
 def _prepared(folder: Folder, change: Change, mtime_ns: int | None, known: Known, *, flush: bool) -> _Ready | _Now:
-    """Write the change's content to a temporary file; the state before the change."""
+    """Write the change's content to a temporary file; the file's state before it, or why the change is not made."""
     try:
         before = atomic_writes.seen(folder, change.path)
         if change.path not in known or known[change.path] != before:
@@ -250,7 +250,7 @@ def _placed(folder: Folder, change: Change, state: _Ready | _Now) -> bool:
 
 
 def _moved(folder: Folder, move: Move, known: Known) -> Entry | _Now:
-    """Move a page; its entry in the new place, with its old mtime."""
+    """Move a page; its entry in the new place, with its old mtime, or why it was not moved."""
     try:
         here, there = (atomic_writes.seen(folder, path) for path in (move.source, move.path))
         if here is None:

@@ -1,7 +1,8 @@
-"""Cluster: groups sessions into arcs. Existing pages are never rewritten.
+"""Cluster: groups sessions into arcs. Existing pages are extended, not rewritten.
 
-A session belongs to one arc permanently. If sessions of a group already belong to arcs, its new sessions and the counts
-are added to the first of these arcs; the rest of that page, which people and the reasoner edit, stays unchanged.
+A session belongs to one arc permanently. If sessions of a group already belong to arcs, the first of these gets the new
+sessions, edges to the others, and updated counts and status; the rest of its page, which people and the reasoner edit,
+stays unchanged.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

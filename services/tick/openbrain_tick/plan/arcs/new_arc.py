@@ -34,7 +34,7 @@ _CREATIVE = re.compile(r"\b(?:ideas?|creative|design|vision|strategy|publisher|d
 _TECHNICAL = re.compile(r"\b(?:fix|feat|chore|refactor|ci|infra|deploy|hotfix|bug|test)\b", re.IGNORECASE)
 
 BULLET: Final = re.compile(r"- home-bridge://sessions/(.+) \(\d+ turns, \d+\.\dh, branch=.*\)")
-"""A line under Source sessions as written by `bullet`; the group is the session's id."""
+"""A line under Source sessions as written by `bullet`; its capture group is the session's id."""
 
 
 @dataclass(frozen=True, slots=True)

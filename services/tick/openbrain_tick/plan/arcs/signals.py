@@ -95,11 +95,11 @@ def _why_hidden(
 
 
 def bury(plan: Plan) -> None:
-    """Remove signals from their pages once they have been resolved for `tombstone_after_s`.
+    """Remove signals from their pages `tombstone_after_s` after they were cleared (`CLEARED` is in their content).
 
-    A mark that was cleared without a time was cleared by an earlier tick of another system, and is removed at once. A
-    mark that contains other marks stays, hidden. The mark of a page made for one signal stays too; the page gets the
-    status resolved.
+    A mark without the time of its clearing is from an earlier tick of another system, and is removed at once. These
+    stay, hidden: marks that people resolved without `CLEARED`, marks that contain others, and the mark of a page made
+    for one signal (the page gets the status resolved).
     """
     for arc in list(plan.pages.values()):
         if is_signal_page(arc.path):

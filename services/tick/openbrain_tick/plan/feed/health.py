@@ -22,7 +22,7 @@ _FRESH_DAYS: Final = 7
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     """Shares from 0 to 1. `coverage`: arcs with a summary, synthesis or lessons (also lessons posted by their sessions;
-    each lesson posted by another session counts as one more). `freshness`: arcs of the last week, relative to one per
+    each other posted lesson counts as one more arc). `freshness`: arcs of the last week, relative to one per
     day. `connectivity`: arcs with an edge to an existing arc. `signal_quality`: signals that name their source and are
     not both severe and old."""
 

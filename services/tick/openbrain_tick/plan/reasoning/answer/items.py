@@ -30,8 +30,8 @@ _OUTSIDE = (["{"], ["{", "["])
 
 
 def _one_line(text: str) -> str:
-    """Put a text on one line, without invisible characters or leading marks that a vault's parser would read as a
-    heading. ValueError for comment marks."""
+    """Put a text on one line, without invisible characters and leading Markdown marks (heading, quote, table, fence).
+    ValueError for comment marks."""
     if "<!--" in text or "-->" in text:
         raise ValueError("must hold no comment marks")
     spaced = "".join(" " if unicodedata.category(item) == "Cc" else item for item in text)
@@ -68,7 +68,7 @@ class Edge(Item):
 
 
 class Merge(Item):
-    """Two arcs tell one story: `absorb` goes into `keep`."""
+    """Two arcs are about the same work: `absorb` is merged into `keep`."""
 
     keep: Id
     absorb: Id
@@ -84,7 +84,7 @@ class Part(Item):
 
 
 class Split(Item):
-    """One arc tells several stories."""
+    """One arc is about several pieces of work: each part becomes a new arc."""
 
     arc: Id
     into: Annotated[tuple[Part, ...], Field(min_length=2, max_length=8)]
@@ -92,7 +92,7 @@ class Split(Item):
 
 
 class SignalChange(Item):
-    """By `signal`, the identity that the prompt gives; by `source` alone where only one signal has it."""
+    """`signal` is the identity given in the prompt; without it, `source` must belong to exactly one signal."""
 
     op: Literal["escalate", "clear"]
     signal: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] | None = None
