@@ -1,4 +1,4 @@
-"""In which order the files of a run begin when several workers share it, and what each process does once."""
+"""The order in which files run when several workers share a run, and what each process does once."""
 
 import gc
 import os
@@ -12,25 +12,25 @@ from tests.support.forms import examples
 from tests.support.runs import loaded_once
 from tests.support.runs.workers import workers
 
-# How long an example takes, or its drawing, says how busy the machine is, and nothing of the law.
+# How long an example takes to run or to draw depends on the machine's load, not on the property under test.
 hypothesis.settings.register_profile(
     "searching", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
-# The same examples for the same tests, so that a change is judged by what it changed; `--hypothesis-profile searching`
-# looks for others.
+# The same examples for the same tests, so that only the change under test affects the result; `--hypothesis-profile
+# searching` draws others.
 hypothesis.settings.register_profile(
     "patient", hypothesis.settings.get_profile("searching"), derandomize=True, max_examples=examples(100)
 )
 hypothesis.settings.load_profile("patient")
 
-# Rules for secrets are compiled once a checkout, and not once for every home folder.
+# Secret rules are compiled once per checkout, and not once per home folder.
 os.environ.setdefault("KF_RULE_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "secret-rules"))
 
-# What tests/support/processes/made_once.py keeps for all processes of this run.
+# Where tests/support/processes/made_once.py keeps files for all processes of this run.
 _KEPT = tempfile.TemporaryDirectory(prefix="openbrain-kept-")
 os.environ.setdefault("OPENBRAIN_TEST_KEPT", _KEPT.name)
 
-# Collection makes millions of objects that stay.
+# Collection makes millions of long-lived objects.
 gc.disable()
 
 _HEAVY = (
@@ -57,7 +57,7 @@ _HEAVY = (
 )
 """Tests that start processes, servers or a pipeline of their own, or take long for another reason."""
 _BESIDE = 2
-"""Files of other tests for each heavy one, so that not every worker starts servers at once."""
+"""Number of other test files after each heavy one, so that not every worker starts servers at once."""
 
 
 def _file(item: pytest.Item) -> str:
@@ -66,9 +66,9 @@ def _file(item: pytest.Item) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Heavy files early, among others: workers take the files in this order.
+    """Put heavy files early, spread among others: workers take the files in this order.
 
-    Where everything runs in one process they stay last, so that what is wrong with a rule is told before.
+    In a single process they stay last, so that errors in the fast tests are reported first.
     """
     if workers(config) < 2:
         return
@@ -85,10 +85,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Load the model for all workers, and keep what was collected out of garbage collection."""
+    """Load the model for all workers, and exclude the collected objects from garbage collection."""
     if workers(session.config) > 1 and not session.config.option.collectonly:
         loaded_once.load()
-    # Tests and their modules stay until the end: a collection that looks at all of them is dear and finds nothing.
+    # Tests and their modules stay until the end: a collection that scans them all is expensive and finds nothing.
     gc.freeze()
     gc.set_threshold(25_000, 50, 100)
     gc.enable()

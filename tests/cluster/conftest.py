@@ -1,4 +1,4 @@
-"""A control plane of the run's own, with KEDA, and what is asked of it."""
+"""The run's control plane with KEDA, and helpers to talk to it."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,19 +20,19 @@ class Cluster:
         self.data = data
 
     def asks(self, *command: str, text: str | None = None) -> str:
-        """What kubectl prints; it must do what it is told."""
+        """Run kubectl, which must succeed; return what it prints."""
         done = kubernetes.kubectl(self.data, *command, text=text)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def refused(self, *command: str, text: str | None = None) -> str:
-        """Why kubectl, or the server behind it, does not do it."""
+        """Run kubectl, which must fail; return the error of kubectl or the server."""
         done = kubernetes.kubectl(self.data, *command, text=text)
         assert done.returncode != 0, f"was let through: {done.stdout}"
         return done.stderr
 
     def apply(self, folder: Path, *options: str) -> str:
-        """As an operator does, with every warning an error."""
+        """Apply as an operator does, with warnings as errors."""
         strict = ("--server-side", "--validate=strict", "--warnings-as-errors")
         return self.asks("apply", *strict, *options, "-k", str(folder))
 
@@ -56,7 +56,8 @@ def cluster(control_plane: ServerProcess) -> Cluster:
 
 @pytest.fixture(scope="session")
 def overlay(cluster: Cluster) -> Callable[[str], Path]:
-    """The folder of an overlay, its secrets made, its namespace there: a dry run puts none in place."""
+    """Return a function that copies an overlay's folder, with secrets, and creates its namespace, which a dry run would
+    not do."""
 
     def made(name: str) -> Path:
         folder = copied() / "overlays" / name

@@ -1,4 +1,4 @@
-"""A real API server takes the overlays whole and without a warning, and refuses what it should."""
+"""A real API server accepts all objects of the overlays without a warning, and refuses invalid ones."""
 
 import copy
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def never(objects: list[Manifest]) -> Manifest:
 def privileged(objects: list[Manifest]) -> Manifest:
     deployment = of_kind(objects, "Deployment")[0]
     deployment["spec"]["template"]["spec"]["containers"][0]["securityContext"] = {"privileged": True}
-    deployment["metadata"]["name"] = "another"  # what is applied is merged into what stands there
+    deployment["metadata"]["name"] = "another"  # applying merges with an existing object of the same name
     return deployment
 
 
@@ -100,7 +100,7 @@ def test_what_should_be_refused_is(
 
 @pytest.mark.servers("keda")
 def test_a_service_is_not_scaled_by_two(cluster: Cluster, overlay: Overlay) -> None:
-    """KEDA's own webhook says so."""
+    """KEDA's own webhook refuses it."""
     need("keda")
     cluster.apply(overlay("prod"))
     wrong = second_scaler(copy.deepcopy(rendered("overlays/prod")))

@@ -1,4 +1,4 @@
-"""The image as a cluster would run it, without a container engine."""
+"""The image, run as a cluster would run it, without a container engine."""
 
 import os
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from tests.servers.tools.image_tools import buildah, description
 
 NOBODY = 10001
 
-# A mount namespace of its own in which the image's tree can't be written, but for /data and a /tmp in memory: what
-# `read_only: true` and `readOnlyRootFilesystem: true` ask for. Each step gives its process to the next: signals arrive.
+# A separate mount namespace in which the image's tree is read-only, except /data and a /tmp in memory: what `read_only:
+# true` and `readOnlyRootFilesystem: true` ask for. Each step replaces the process by the next one, so signals arrive.
 _CONFINE = """
 mount --bind "$1" "$1"
 mount -o remount,bind,ro "$1"
@@ -29,20 +29,20 @@ exec chroot --userspec=10001:10001 --groups= "$root" setpriv --no-new-privs env 
 
 @dataclass(frozen=True)
 class Image:
-    """A container of an image, not started; its tree lies at `root`."""
+    """A container of an image, not started; its file tree is at `root`."""
 
     name: str
     root: Path
     environment: tuple[str, ...]
 
     def confined(self, data: Path, *command: str, settings: Sequence[str] = ()) -> list[str]:
-        """The command line of `command` as the image's user on a root it can't write, with `data` at /data."""
+        """Return a command line that runs `command` as the image's user on a read-only root, with `data` at /data."""
         os.chown(data, NOBODY, NOBODY)
         jail = ["unshare", "--mount", "sh", "-ec", _CONFINE, "sh", str(self.root), str(data)]
         return [*jail, *self.environment, *settings, *command]
 
     def everything(self) -> Recipe:
-        """`openbrain up` in the image."""
+        """Return the recipe of `openbrain up` in the image."""
         return Recipe(
             name="image",
             url="http://127.0.0.1:{port}",
@@ -52,13 +52,14 @@ class Image:
 
 
 def started(image: str) -> Image:
-    """Make a container; end it with `buildah rm`."""
+    """Make a container; remove it with `buildah rm`."""
     name = buildah("from", "--pull-never", image)
     return Image(name, Path(buildah("mount", name)), tuple(description(image)["config"].get("Env", ())))
 
 
 def reaching_the_index() -> list[str]:
-    """What a build on this machine needs to reach a package index: certificates and address, if pip is told."""
+    """Return the build options needed to reach a package index from this machine: certificates and address, if pip has
+    them."""
     options: list[str] = []
     bundle = setting_of_pip("cert")
     if bundle is not None and Path(bundle).exists():
@@ -68,5 +69,5 @@ def reaching_the_index() -> list[str]:
 
 
 def megabytes(folder: Path) -> int:
-    """Megabytes in files below a folder."""
+    """Return the total size of the files below a folder, in MB."""
     return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()) // 1_000_000

@@ -1,4 +1,4 @@
-"""The Kubernetes files, rendered as an operator renders them, and held against what a cluster would say."""
+"""The Kubernetes files, rendered as an operator renders them and validated as a cluster would."""
 
 import copy
 import functools
@@ -21,14 +21,14 @@ from tests.servers.tools.go_tools import render_command
 Manifest = dict[str, Any]
 KUBERNETES = Path(__file__).parents[2] / "deploy" / "k8s"
 VERSIONS = ("1.32", "1.36")
-"""The oldest that is promised, and the newest that a real API server of the tests has."""
+"""The oldest supported version, and the newest for which the tests have a real API server."""
 OVERLAYS = ("overlays/dev", "overlays/prod")
 WORKLOADS = ("Deployment", "StatefulSet", "Job", "CronJob")
 
 
 @functools.cache
 def _copy() -> Path:
-    """The files with secrets beside them, as `make k8s-secrets` makes them."""
+    """Copy the files and add secrets as `make k8s-secrets` makes them."""
     folder = Path(tempfile.mkdtemp(prefix="openbrain-k8s-")) / "k8s"
     shutil.copytree(KUBERNETES, folder, ignore=shutil.ignore_patterns("*.env", "users.acl", "passwords"))
     secrets = folder / "overlays" / "dev" / "secrets"
@@ -40,7 +40,7 @@ def _copy() -> Path:
 
 
 def copied() -> Path:
-    """A folder with all files, secrets included, to render or to change."""
+    """Return a folder with all files, secrets included, to render or to change."""
     return _copy()
 
 
@@ -53,7 +53,8 @@ def _rendered(folder: Path) -> list[Manifest]:
 
 
 def rendered(folder: str | Path) -> list[Manifest]:
-    """Every object of a kustomization, by its path below deploy/k8s, or elsewhere. Made once: copy what you change."""
+    """Return every object of a kustomization, by its path below deploy/k8s or an absolute path. Cached: copy what you
+    change."""
     return _rendered(_copy() / folder)
 
 
@@ -68,7 +69,7 @@ def pod_template(workload: Manifest) -> Manifest:
 
 
 def pods(objects: Sequence[Manifest]) -> dict[str, Manifest]:
-    """Every pod by the name of what makes it: labels and spec."""
+    """Return every pod's labels and spec, by the name of its workload."""
     made = {each["metadata"]["name"]: pod_template(each) for each in of_kind(objects, *WORKLOADS)}
     return {name: {"labels": pod["metadata"]["labels"], **pod["spec"]} for name, pod in made.items()}
 
@@ -90,7 +91,7 @@ def _schemas() -> dict[tuple[str, str], Manifest]:
 
 
 def _closed(schema: Any) -> Any:
-    """Without room for members that it doesn't name, as a server's strict validation reads it."""
+    """Forbid members that the schema doesn't name, as a server's strict validation does."""
     if isinstance(schema, list):
         return [_closed(each) for each in schema]
     if not isinstance(schema, dict):
@@ -98,7 +99,7 @@ def _closed(schema: Any) -> Any:
     made = {key: _closed(value) for key, value in schema.items()}
     if made.get("x-kubernetes-int-or-string"):
         made.pop("type", None)
-    if "(?i)" in str(made.get("pattern", "")):  # Go takes a flag in the middle, Python does not
+    if "(?i)" in str(made.get("pattern", "")):  # Go accepts a flag in the middle of a pattern, Python does not
         made.pop("pattern")
     if "properties" in made and "additionalProperties" not in made:
         made["additionalProperties"] = False
@@ -106,7 +107,7 @@ def _closed(schema: Any) -> Any:
 
 
 def invalid(manifest: Manifest) -> Iterator[str]:
-    """What each supported version of Kubernetes, KEDA or the Prometheus operator says against it."""
+    """Yield the errors that each supported version of Kubernetes, KEDA or the Prometheus operator would report."""
     known = _schemas().get((manifest["apiVersion"], manifest["kind"]))
     if known is not None:
         try:
@@ -125,7 +126,7 @@ _VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persist
 
 
 def unrestricted(pod: Manifest) -> Iterator[str]:
-    """What the Pod Security profile `restricted` would refuse."""
+    """Yield what the Pod Security profile `restricted` would refuse."""
     own = pod.get("securityContext", {})
     yield from (name for name in ("hostNetwork", "hostPID", "hostIPC") if pod.get(name))
     if own.get("runAsNonRoot") is not True or own.get("runAsUser", 1) == 0:

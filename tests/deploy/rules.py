@@ -1,4 +1,4 @@
-"""Rules of ours that no schema knows: each takes what an overlay renders, and says what breaks it."""
+"""Our own rules, which no schema expresses: each takes the objects of an overlay and yields violations."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from tests.deploy.manifests import Manifest, containers, invalid, of_kind, pods,
 Rule = Callable[[Sequence[Manifest]], Iterator[str]]
 
 FIXED = frozenset({"housekeeper", "tick"})
-"""One works and the others stand by."""
+"""One replica works and the others stand by."""
 WITH_SECRET = frozenset({"mariadb", "elasticsearch", "qdrant"})
 STREAM_TRIGGERS = frozenset({"redis-streams", "redis-sentinel-streams"})
 TRIGGER_KEYS = frozenset({"stream", "consumerGroup", "lagCount", "pendingEntriesCount"})
@@ -37,7 +37,7 @@ def restricted(objects: Sequence[Manifest]) -> Iterator[str]:
 
 
 def complete(objects: Sequence[Manifest]) -> Iterator[str]:
-    """Every service is there, with an account and a disruption budget of its own."""
+    """Every service is present, with its own account and disruption budget."""
     deployments = {each["metadata"]["name"]: each["spec"] for each in of_kind(objects, "Deployment")}
     if set(deployments) != set(SERVICE_APPS):
         yield f"services: {sorted(set(deployments) ^ set(SERVICE_APPS))}"
@@ -56,7 +56,7 @@ def complete(objects: Sequence[Manifest]) -> Iterator[str]:
 
 
 def running(objects: Sequence[Manifest]) -> Iterator[str]:
-    """Every service waits for the schema, is probed, ends gently, and stands on more than one node."""
+    """Every service waits for the schema, has probes, ends gracefully, and is spread over nodes."""
     settings = Settings()
     longest = settings.embedding.timeout_s + settings.streams.tuning.shutdown_s
     live, ready = {"path": "/live", "port": "http"}, {"path": "/ready", "port": "http"}
@@ -77,7 +77,7 @@ def running(objects: Sequence[Manifest]) -> Iterator[str]:
 
 
 def bounded(objects: Sequence[Manifest]) -> Iterator[str]:
-    """Every container says what it needs at most; ours can't write their image."""
+    """Every container has requests and limits; our containers have a read-only root."""
     for name, pod in pods(objects).items():
         for container in containers(pod):
             if not {"requests", "limits"} <= set(container["resources"]):
@@ -88,7 +88,7 @@ def bounded(objects: Sequence[Manifest]) -> Iterator[str]:
 
 
 def reaching(objects: Sequence[Manifest]) -> Iterator[str]:
-    """Nothing is reached but what a pod's labels say, and it holds no other secrets than theirs and its own."""
+    """A pod reaches only the servers that its labels name, and holds only their secrets and its own."""
     policies = {each["metadata"]["name"]: each["spec"] for each in of_kind(objects, "NetworkPolicy")}
     if policies.get("deny") != {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}:
         yield "nothing is denied"
@@ -107,7 +107,7 @@ def reaching(objects: Sequence[Manifest]) -> Iterator[str]:
 
 
 def _secrets(pod: Manifest) -> Iterator[str]:
-    """Names without what kustomize adds to them."""
+    """Yield the names of secrets without the suffix that kustomize adds."""
     for container in containers(pod):
         for source in container.get("envFrom", []):
             if "secretRef" in source:
@@ -115,7 +115,7 @@ def _secrets(pod: Manifest) -> Iterator[str]:
 
 
 def configured(objects: Sequence[Manifest]) -> Iterator[str]:
-    """The settings exist."""
+    """Every setting in the configuration exists."""
     known = {line.name for line in lines()}
     for each in of_kind(objects, "ConfigMap"):
         if each["metadata"]["name"] == "openbrain":
@@ -123,7 +123,7 @@ def configured(objects: Sequence[Manifest]) -> Iterator[str]:
 
 
 def scaled(objects: Sequence[Manifest]) -> Iterator[str]:
-    """Each group is scaled by what waits on each of its streams, and by what it has in hand; never to nothing."""
+    """Each group is scaled by the lag and the pending entries of each of its streams, and never to zero."""
     scalers = {each["metadata"]["name"]: each["spec"] for each in of_kind(objects, "ScaledObject")}
     if not scalers:
         return
@@ -146,4 +146,4 @@ def scaled(objects: Sequence[Manifest]) -> Iterator[str]:
 
 
 RULES: tuple[Rule, ...] = (valid, restricted, complete, running, bounded, reaching, configured, scaled)
-"""All of them."""
+"""All rules."""

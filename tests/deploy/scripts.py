@@ -1,4 +1,4 @@
-"""Scripts of the folder deploy, which is no package."""
+"""Loads scripts of the folder deploy, which is not a package."""
 
 import runpy
 from pathlib import Path
@@ -8,5 +8,5 @@ ROOT = Path(__file__).parents[2]
 
 
 def script(path: str) -> dict[str, Any]:
-    """What a script defines."""
+    """Return the names that a script defines."""
     return runpy.run_path(str(ROOT / path))

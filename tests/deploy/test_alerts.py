@@ -1,4 +1,4 @@
-"""Alert rules as Prometheus reads them: each fires when it should, and asks for metrics that exist."""
+"""Alert rules as Prometheus evaluates them: each fires when it should, and uses metrics that exist."""
 
 import json
 import re
@@ -35,7 +35,7 @@ ENTRY = '{stream="memory.stored", group="embedder"}'
 
 @dataclass(frozen=True)
 class Case:
-    """Series that make an alert fire within the time, and the same that leave it silent."""
+    """Series that make an alert fire within the time, and series that keep it silent."""
 
     firing: Sequence[tuple[str, str]]
     silent: Sequence[tuple[str, str]]
@@ -104,7 +104,7 @@ CASES = {
 
 
 def _series(given: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
-    """Promtool takes `1x400` for one and four hundred more of it only as `1+0x400`."""
+    """Expand `1x400`, one value and four hundred repetitions, to `1+0x400`, the only form that promtool accepts."""
     return [
         {"series": name, "values": values if "+" in values else values.replace("x", "+0x")} for name, values in given
     ]
@@ -118,7 +118,7 @@ def test_each_alert_fires_when_it_should_and_is_silent_else(tmp_path: Path) -> N
     tests = []
     for alert, case in CASES.items():
         for given, fires in ((case.firing, True), (case.silent, False)):
-            # What it says of a series is not looked at: only whether it fires.
+            # Only whether it fires is compared, not the labels of the alert.
             count = f'count(ALERTS{{alertname="{alert}", alertstate="firing"}})'
             tests.append(
                 {
@@ -140,7 +140,7 @@ def test_each_alert_fires_when_it_should_and_is_silent_else(tmp_path: Path) -> N
 
 
 def scraped() -> set[str]:
-    """Names of series in what a service answers to a scrape."""
+    """Return the names of the series that a service serves to a scrape."""
     names = set()
     for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", generate_latest(REGISTRY).decode(), re.MULTILINE):
         names |= {name, *((f"{name}{end}" for end in ("_bucket", "_sum", "_count")) if kind == "histogram" else ())}
@@ -160,7 +160,7 @@ def test_every_metric_of_alerts_and_dashboard_is_in_a_scrape() -> None:
 
 
 def test_counters_that_alerts_ask_the_increase_of_begin_at_zero() -> None:
-    """Else the first time is no increase, and the alert of something rare never fires."""
+    """Otherwise the first event is no increase, and the alert of a rare event never fires."""
     fresh = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True).stdout
     begun = dict(re.findall(r"^(openbrain_\w+)\{.*\} (\S+)$", fresh, re.MULTILINE))
     rare = set()

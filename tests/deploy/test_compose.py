@@ -1,4 +1,5 @@
-"""docker-compose.yml: every service is there, all is watched, nothing but the API is reachable, and only from here."""
+"""docker-compose.yml: every service is present, all are monitored, and only the API is reachable, from this host
+only."""
 
 import json
 import os
@@ -25,7 +26,7 @@ FILE_TEXT = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 FILE: Any = yaml.safe_load(FILE_TEXT)
 SERVICES: dict[str, Any] = FILE["services"]
 ONCE = {"migrate", "model", "keys"}
-"""They end by themselves."""
+"""Services that end by themselves."""
 
 
 _MAKE_ENV: Any = runpy.run_path(str(ROOT / "deploy" / "make_env.py"))
@@ -56,7 +57,7 @@ PROFILES = {
 def loaded(
     folder: Path, given: Mapping[str, str] = PASSWORDS, *, profiles: str = "brain", text: str = FILE_TEXT
 ) -> "subprocess.CompletedProcess[str]":
-    """Compose file as resolved by Compose's own loader beside an `.env`."""
+    """Resolve the Compose file with an `.env` by Compose's own loader."""
     need("compose")
     (folder / "docker-compose.yml").write_text(text, encoding="utf-8")
     (folder / ".env").write_text("".join(f"{name}={value}\n" for name, value in given.items()), encoding="utf-8")
@@ -117,7 +118,7 @@ def test_no_password_has_a_default(missing: str, tmp_path: Path) -> None:
 
 
 def test_every_secret_is_asked_for() -> None:
-    """Wherever a secret stands, also in a URL: nothing of it is written down here."""
+    """Every secret, also one inside a URL, is a required variable: none is written in the file."""
     asked = re.compile(r"\$\{\w+:\?[^}]*\}")
     for service in SERVICES.values():
         for name, value in service.get("environment", {}).items():
@@ -154,7 +155,7 @@ def test_make_env_makes_what_is_asked_for_and_changes_nothing(tmp_path: Path) ->
         ("healthcheck:", "healthcheckk:"),
         ("service_healthy}", "healthy}"),
         ("retries: 12", "retries: [12]"),
-        # What waits for it is of another profile.
+        # A service that waits for it is in another profile.
         ("ollama/ollama:0.11.4\n    profiles: [core, brain]", "ollama/ollama:0.11.4\n    profiles: [core]"),
     ],
 )
@@ -207,7 +208,7 @@ def test_images_of_others_name_a_version() -> None:
 
 @pytest.mark.servers("promtool")
 def test_prometheus_starts_with_rules_and_token(tmp_path: Path) -> None:
-    """The container's own start, with `promtool check` in place of the server."""
+    """Run the container's own start script, with `promtool check` instead of the server."""
     need("promtool")
     prometheus = SERVICES["prometheus"]
     for volume in prometheus["volumes"][:2]:

@@ -1,4 +1,4 @@
-"""The alert rules in a real Prometheus that scrapes the metrics of OpenBrain; only their durations are shorter."""
+"""The alert rules in a real Prometheus that scrapes the metrics of OpenBrain; only their durations are shortened."""
 
 import re
 import subprocess
@@ -21,11 +21,11 @@ from tests.support.waiting import until
 SCRAPE_MS = 100
 UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
 PENDING_SHARE = 1 / 1_000
-"""Of the time that a rule must hold before it fires: 30 minutes are 1.8 s."""
+"""Scale of the time that a condition must hold before the alert fires: 30 minutes become 1.8 s."""
 WINDOW_SHARE = 1 / 150
-"""Of the time that a rule looks back on: 5 minutes are 2 s, twenty scrapes."""
+"""Scale of the window that a rule looks back on: 5 minutes become 2 s, twenty scrapes."""
 ROUNDS = 25
-"""Scrapes while all is well: longer than the longest pending time."""
+"""Scrapes while all is well: they take longer than the longest pending time."""
 
 
 def shorter(rules: Any) -> Any:
@@ -48,7 +48,8 @@ def shorter(rules: Any) -> Any:
 
 @contextmanager
 def watched(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """A process with our metrics, and the address of a Prometheus that scrapes it."""
+    """Start a process with our metrics and a Prometheus that scrapes it; yield the process and the Prometheus
+    address."""
     ports = [free_port() for _ in range(3)]
     (folder / "rules.yml").write_text(yaml.safe_dump(shorter(RULES)))
     targets = [f"127.0.0.1:{port}" for port in ports[:2]]
@@ -104,7 +105,7 @@ async def test_a_prometheus_that_scrapes_us_fires_each_alert_and_none_while_all_
 
             await until(scraped)
             await until(evaluated_for_long)
-            # On a busy machine a scrape may come too late: then it is right that a service counts as down.
+            # On a busy machine a scrape may be late: then the service rightly counts as down.
             late = {"OpenBrainServiceDown"} if await asked("min_over_time(up[1m]) == 0") else set()
             assert await firing() - late == set()
             assert process.stdin is not None

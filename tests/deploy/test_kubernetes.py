@@ -1,4 +1,5 @@
-"""The Kubernetes files: valid for each version, restricted, and true to the code; and what breaks them is noticed."""
+"""The Kubernetes files: valid for each version, restricted, and consistent with the code; and each rule detects
+violations."""
 
 import copy
 import json
@@ -178,7 +179,7 @@ def test_what_breaks_it_is_noticed(mutate: Callable[[list[Manifest]], None]) -> 
     before = rendered("overlays/prod")
     objects = copy.deepcopy(before)
     mutate(objects)
-    # A schema says the same of what was not changed.
+    # Validate only the changed objects against schemas: the others were valid before.
     problems = list(rule([each for each in objects if each not in before] if rule is rules.valid else objects))
     assert any(says in problem for problem in problems), problems
 

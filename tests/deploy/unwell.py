@@ -1,7 +1,7 @@
-"""A process with the metrics of OpenBrain, well until a line of its input says otherwise: python -m tests.deploy.unwell
+"""A process with OpenBrain's metrics that is well until a line of input says otherwise: python -m tests.deploy.unwell
 PORT ENDING.
 
-It answers scrapes at both ports; when it is unwell every alert has its reason, and the second port is closed.
+It serves scrapes on both ports. When it is unwell, every alert has its cause, and the second port is closed.
 """
 
 import sys
@@ -40,7 +40,7 @@ COUNTERS: tuple[tuple[Counter, tuple[str, ...]], ...] = (
     (metrics.RECALL_DEGRADED, ("vectors",)),
     (metrics.WEBHOOK_POSTS, ("dead",)),
 )
-"""Of rare events: they stand still while the process is well."""
+"""Counters of rare events: they do not increase while the process is well."""
 RECALL = "/v1/brain/recall"
 
 
@@ -63,7 +63,7 @@ def _live(unwell: bool) -> None:
 
 
 def main(port: int, ending: int) -> None:
-    """Until its input ends."""
+    """Run until the input ends."""
     start_http_server(port, "127.0.0.1", metrics.REGISTRY)
     server, _ = start_http_server(ending, "127.0.0.1", metrics.REGISTRY)
     unwell, ended = threading.Event(), threading.Event()

@@ -1,1 +1,2 @@
-"""A harness that tries to make the pipeline lose something, and a verifier that counts."""
+"""A harness that injects faults to make the pipeline lose data, and a verifier that compares the result with the
+writes."""

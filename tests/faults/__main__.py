@@ -1,4 +1,4 @@
-"""`python -m tests.faults`: the long run."""
+"""Entry point of `python -m tests.faults`: the long run."""
 
 import sys
 

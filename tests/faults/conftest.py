@@ -1,4 +1,5 @@
-"""Servers for the short run: private stream servers and database, the run's Elasticsearch."""
+"""Servers for the short run: stream servers and a database for these tests alone, and the run's shared
+Elasticsearch."""
 
 from collections.abc import Iterator
 

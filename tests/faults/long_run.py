@@ -1,4 +1,4 @@
-"""`make faults`: seed after seed, a line each; at the end a table, and a JSON file where one is asked for."""
+"""`make faults`: run many seeds, print one line for each, then a table; write a JSON file on request."""
 
 import argparse
 import asyncio
@@ -20,7 +20,7 @@ from tests.servers.processes.running import running
 
 
 def main() -> int:
-    """0 where every seed converged."""
+    """Return 0 if every seed converged."""
     options = _parser().parse_args()
     started = time.monotonic()
     until = started + options.minutes * 60 if options.minutes else None
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def workers(asked: str) -> int:
-    """How many at once: a worker keeps two cores busy."""
+    """Return the number of parallel workers; a worker keeps two cores busy."""
     return max(1, (os.cpu_count() or 2) // 2) if asked == "auto" else int(asked)
 
 
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def work(seeds: Sequence[int], until: float | None, ollama: str, options: argparse.Namespace) -> list[Verdict]:
-    """One worker's seeds, one after the other, on its own servers."""
+    """Run one worker's seeds one after the other, on servers of this worker."""
     verdicts: list[Verdict] = []
     with world(ollama_url=ollama) as servers:
         for seed in seeds:
@@ -85,7 +85,7 @@ def work(seeds: Sequence[int], until: float | None, ollama: str, options: argpar
 
 
 def summary(verdicts: Sequence[Verdict], seconds: float) -> dict[str, object]:
-    """What the long run reports."""
+    """Return the summary that the long run reports."""
     injected: Counter[str] = Counter()
     acknowledged: Counter[str] = Counter()
     found: Counter[str] = Counter()
@@ -107,7 +107,7 @@ def summary(verdicts: Sequence[Verdict], seconds: float) -> dict[str, object]:
 
 
 def table(told: dict[str, object]) -> str:
-    """The same for people."""
+    """Format the summary for people."""
     lines = [""]
     for name, value in told.items():
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""`make faults-mutants`: every scenario passes as it is, and none passes with its mutant."""
+"""`make faults-mutants`: check that every scenario passes without a mutant and fails with each of its mutants."""
 
 import argparse
 import asyncio
@@ -20,11 +20,11 @@ from tests.faults.verifying.findings import told
 from tests.faults.verifying.verdict import logs_of
 
 Task = tuple[str, str]
-"""Scenario and mutant; '' for none."""
+"""(scenario, mutant); the mutant is '' for the unbroken product."""
 
 
 def tasks(only: Sequence[str] = ()) -> list[Task]:
-    """Each scenario unbroken first, then broken in each of its ways."""
+    """List each scenario without a mutant first, then with each of its mutants."""
     found: list[Task] = []
     for scenario in SCENARIOS:
         mutants = [name for name, each in MUTANTS.items() if each.scenario == scenario and (not only or name in only)]
@@ -33,7 +33,7 @@ def tasks(only: Sequence[str] = ()) -> list[Task]:
 
 
 def tried(task: Task, servers: World, logs: Path | None) -> tuple[Task, bool, str]:
-    """Whether it went as it must, and what was found."""
+    """Return the task, whether it ended as expected, and what was found."""
     scenario, mutant = task
     plan = replace(SCENARIOS[scenario](), mutant=mutant)
     try:
@@ -49,14 +49,14 @@ def tried(task: Task, servers: World, logs: Path | None) -> tuple[Task, bool, st
 
 
 def missed(plan: Plan, injected: Collection[str]) -> list[str]:
-    """The marks that no process passed: what they are about was not tried."""
+    """Return the marks that no process reached: their faults were never injected."""
     marks = [fault for fault in plan.faults if fault.kind.endswith("at a mark")]
     named = [f"at a mark: {each.more['action']} {each.more['room']} {each.more['point']}" for each in marks]
     return [each for each in named if each not in injected]
 
 
 def main() -> int:
-    """0 where every mutant was caught and every scenario passes without."""
+    """Return 0 if every mutant was caught and every scenario passes without one."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.mutation", description=__doc__)
     parser.add_argument("--workers", type=workers, default=1, help="each has servers of its own; auto: two cores each")
     parser.add_argument("--only", nargs="*", default=(), choices=list(MUTANTS), help="these mutants")
@@ -87,7 +87,7 @@ def _say(words: str) -> None:
 
 
 def work(share: Sequence[Task], logs: Path | None) -> list[tuple[Task, bool, str]]:
-    """Tasks one after the other on servers of its own."""
+    """Run tasks one after the other on servers of this worker."""
     results = []
     with world(stream_servers=("redis",)) as servers:
         for task in share:

@@ -1,4 +1,4 @@
-"""A few seeds of the harness in every run of the tests: fixed ones, and one that is new each time."""
+"""A few seeds of the harness in every test run: fixed ones, and one that is new each time."""
 
 import asyncio
 import random
@@ -10,14 +10,14 @@ from tests.faults.planning.plan import SERVERS, UP, plan
 from tests.faults.running.run_up import run_of
 from tests.faults.running.world import World
 
-pytestmark = pytest.mark.timeout(600)  # servers start first, and a bad seed is given its time
+pytestmark = pytest.mark.timeout(600)  # servers start first, and a failing seed waits for its full time limit
 
 FIXED = range(4, 34)
 COUNT = 60
 
 
 def holds(seed: int, form: str, servers: World) -> None:
-    """The verdict is good; else the one line that repeats the seed."""
+    """Assert that the verdict is good; the message has the command that repeats the seed."""
     verdict = asyncio.run(run_of(plan(seed, servers.abilities, count=COUNT, form=form), servers).verdict())
     again = f"python -m tests.faults --seeds 1 --first-seed {seed} --operations {COUNT} --form {form}"
     assert verdict.good, f"{verdict.line()}\n     as here: {again}"

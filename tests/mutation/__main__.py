@@ -1,4 +1,4 @@
-"""`python -m tests.mutation`: break product code in seeded places, and see which tests notice."""
+"""`python -m tests.mutation`: break product code at seeded places, and see which tests notice."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Seeded choice of mutants: at most one per file, kinds in equal numbers."""
+"""Seeded choice of mutants: at most one per file, equal numbers of each kind."""
 
 import ast
 import difflib
@@ -12,12 +12,12 @@ from tests.mutation.kinds import KINDS, Change, changes
 
 ROOMS = ("shared", "services", "cli")
 _LEFT_OUT = re.compile(r"(^|/)(migrations|openapi/examples\.py|__pycache__)")
-"""Migrations are history, and the examples of the API's description are text."""
+"""Migrations never change, and the examples of the API's description are only text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A file of the product, broken in one place."""
+    """A file of the product with one change that breaks it."""
 
     path: str
     change: Change
@@ -35,7 +35,7 @@ class Mutant:
 
 
 def product(tree: Path) -> dict[str, str]:
-    """The product's files, by their path in the tree."""
+    """Return the product's files: path in the tree -> text."""
     files = sorted(path for service in ROOMS for path in (tree / service).rglob("*.py"))
     named = {path.relative_to(tree).as_posix(): path for path in files}
     return {name: path.read_text(encoding="utf-8") for name, path in named.items() if not _LEFT_OUT.search(name)}
@@ -44,8 +44,8 @@ def product(tree: Path) -> dict[str, str]:
 def choose(files: Mapping[str, str], seed: int, count: int) -> list[Mutant]:
     """Choose mutants; deterministic for the same files and seed, on every machine and Python version.
 
-    Hashes draw instead of `random`, so that a change of one file moves few mutants of others. The rarest kind draws
-    first: a file that it needs is not yet taken.
+    Hashes are used instead of `random`, so that a change of one file changes few mutants of others. The rarest kind
+    chooses first, while the files that it needs are still free.
     """
     found = {name: list(changes(text)) for name, text in files.items()}
     having = {kind: [name for name in found if any(each.kind == kind for each in found[name])] for kind in KINDS}
@@ -66,7 +66,7 @@ def choose(files: Mapping[str, str], seed: int, count: int) -> list[Mutant]:
 
 
 def _one(name: str, text: str, found: list[Change], kind: str, seed: int) -> Mutant | None:
-    """The first of a kind that is still Python, and another program."""
+    """Return the first change of this kind whose result is valid Python and a different program."""
     here = [each for each in found if each.kind == kind]
     for change in sorted(
         here, key=lambda each: (_drawn(seed, name, _way(each)), _drawn(seed, name, each.start, each.text))
@@ -81,12 +81,12 @@ def _one(name: str, text: str, found: list[Change], kind: str, seed: int) -> Mut
 
 
 def _way(change: Change) -> str:
-    """What is done, so that the many negated conditions leave room for a dropped `.where()`."""
+    """Return the way of changing: by it the many negated conditions do not crowd out a dropped `.where()`."""
     return change.text if not change.text or change.text.isidentifier() else "rewritten"
 
 
 def applied(text: str, change: Change) -> str:
-    """The text with the change made."""
+    """Return the text with the change applied."""
     source = text.encode()
     return (source[: change.start] + change.text.encode() + source[change.end :]).decode()
 

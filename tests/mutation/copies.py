@@ -1,4 +1,4 @@
-"""A copy of the tree with a Python of its own, in which a mutant can be run without touching the checkout."""
+"""A copy of the tree with its own Python environment, in which a mutant can be run without touching the checkout."""
 
 import os
 import shutil
@@ -16,12 +16,12 @@ from tests.mutation.choose import ROOMS
 LEFT_OUT = (".venv", ".git", ".servers", ".openbrain", "__pycache__", ".*_cache", ".hypothesis", ".coverage*")
 PACKAGES = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 GRACE_S = 20
-"""For pytest to end its servers once it is interrupted."""
+"""Seconds for pytest to end its servers after an interrupt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """`base` holds the tree, and beside it the temporary files of its tests."""
+    """`base` holds the tree, and next to it the temporary files of its tests."""
 
     base: Path
 
@@ -34,14 +34,16 @@ class Copy:
         return self.tree / ".venv/bin/python"
 
     def write(self, path: str, text: str) -> None:
-        """Replace a file. A mutant may have the same size and second as the file: what was compiled goes too."""
+        """Replace a file and remove its compiled code: a mutant may have the same size and time stamp as the
+        original."""
         file = self.tree / path
         file.write_text(text, encoding="utf-8")
         for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
             compiled.unlink()
 
     def pytest(self, words: Sequence[str], limit_s: float | None = None, shown: bool = False) -> tuple[int | None, str]:
-        """Exit code and output; no code where the limit ended it. Nothing that it started stays."""
+        """Run pytest; return exit code and output. The code is None if the time limit ended it. All processes that it
+        started end."""
         own = {"TMPDIR": str(self.base / "tmp"), "PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": ""}
         command = [str(self.python), "-m", "pytest", "-p", "no:cacheprovider", "--no-header", *words]
         with (self.base / "out").open("w+b") as out:
@@ -63,7 +65,7 @@ class Copy:
             return code, out.read().decode(errors="replace")
 
     def _end(self) -> None:
-        """Every process that was started in here: by a program of the copy, or with its folder of temporary files."""
+        """Kill every process that was started in the copy: by one of its programs, or with its temporary folder."""
         base = os.fsencode(self.base)
         for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
@@ -88,9 +90,9 @@ def copied(source: Path) -> Iterator[Copy]:
 
 
 def _environment(own: Path, tree: Path) -> None:
-    """A .venv by symbolic links, but with the editable install and the scripts of the copy.
+    """Make a .venv of symbolic links, but with the editable install and the scripts of the copy.
 
-    PYTHONPATH would not do: many tests start `openbrain` with an empty environment.
+    PYTHONPATH is not sufficient: many tests start `openbrain` with an empty environment.
     """
     made = tree / ".venv"
     packages = made / PACKAGES
@@ -113,7 +115,8 @@ def _environment(own: Path, tree: Path) -> None:
 
 
 def _verify(copy: Copy) -> None:
-    """Every package of the product comes from the copy, in an empty environment too; or the results would be false."""
+    """Check that every package of the product is imported from the copy, also in an empty environment; otherwise the
+    results would be wrong."""
     packages = [path.parent for service in ROOMS for path in (copy.tree / service).glob("**/openbrain*/__init__.py")]
     names = [path.name for path in packages]
     program = "import importlib, sys\nfor name in sys.argv[1:]: print(importlib.import_module(name).__file__)"

@@ -1,4 +1,4 @@
-"""Which tests run a mutated line, from coverage data that knows the test of each line."""
+"""Which tests run a mutated line, from coverage data that records the tests of each line."""
 
 import hashlib
 import xml.etree.ElementTree as ET
@@ -14,7 +14,8 @@ from tests.mutation.choose import Mutant
 
 @dataclass(frozen=True, slots=True)
 class Covering:
-    """`how` the tests were found: by line, by file (the line runs at import), by name, by hand; '' for not covered."""
+    """`how`: the way the tests were found: by line, by file (the line runs at import), by name, by hand; '' if not
+    covered."""
 
     how: str
     tests: tuple[str, ...] = ()
@@ -33,7 +34,8 @@ class Covered:
         return bool(self.data.measured_contexts() - {""})
 
     def of(self, mutant: Mutant) -> Covering:
-        """Measured files may have the path of any checkout: only the end of it counts."""
+        """Return the tests of a mutant. Measured files may have the path of any checkout: only the end of the path is
+        compared."""
         lines: dict[int, set[str]] = {}
         for file in self.data.measured_files():
             if file == mutant.path or file.endswith(f"/{mutant.path}"):
@@ -42,7 +44,7 @@ class Covered:
         here = [contexts for line, contexts in lines.items() if mutant.change.first <= line <= mutant.change.line]
         if not here:
             return Covering("")
-        # At import a line runs for the first of its tests only.
+        # A line that runs at import is recorded for the first test only.
         if mutant.change.inside and (tests := self._tests(chain(*here))):
             return Covering("line", tests)
         if tests := self._tests(chain(*lines.values())):
@@ -53,7 +55,8 @@ class Covered:
         return tuple(sorted({test for each in contexts if each and (test := node(self.tree, each))}))
 
     def chosen(self, tests: Iterable[str], most: int, seed: int) -> list[str]:
-        """The quickest where durations are known; otherwise a draw that takes from each file in turn."""
+        """Return the fastest tests if durations are known; otherwise a seeded choice that takes from each file in
+        turn."""
         if self.durations:
             return sorted(tests, key=lambda test: (self.durations.get(test, 1.0), test))[:most]
         files: dict[str, list[str]] = {}
@@ -63,7 +66,7 @@ class Covered:
 
 
 def node(tree: Path, context: str) -> str:
-    """pytest's name of a context: `a/test_b.py::test_c|run` (pytest-cov), or `a.test_b.test_c` (coverage itself)."""
+    """Return pytest's node id of a context: `a/test_b.py::test_c|run` (pytest-cov), or `a.test_b.test_c` (coverage)."""
     if "::" in context:
         head, _, phase = context.rpartition("|")
         return head if phase in {"setup", "run", "teardown"} else context
@@ -76,7 +79,7 @@ def node(tree: Path, context: str) -> str:
 
 
 def named(tree: Path, path: str) -> tuple[str, ...]:
-    """Files of tests that are called as the module is."""
+    """Return test files that are named after the module."""
     file = PurePath(path)
     stem = file.parent.name if file.stem == "__init__" else file.stem
     found = sorted((tree / "tests").rglob(f"test_*{stem.strip('_')}*.py"))
@@ -84,7 +87,7 @@ def named(tree: Path, path: str) -> tuple[str, ...]:
 
 
 def durations(tree: Path, junit: Path) -> dict[str, float]:
-    """Seconds of each test, from what `pytest --junitxml` wrote."""
+    """Return the seconds of each test, from the file that `pytest --junitxml` wrote."""
     cases = ET.parse(junit).iter("testcase")
     return {
         f"{node(tree, each.get('classname', ''))}::{each.get('name')}": float(each.get("time", 0)) for each in cases

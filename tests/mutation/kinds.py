@@ -1,4 +1,4 @@
-"""Where a source file can be broken, and how: every change is one span of text replaced by another."""
+"""Where a source file can be broken, and how: every change replaces one span of text."""
 
 import ast
 import re
@@ -13,9 +13,9 @@ _ORDERING = {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast
 _SIGNS = {ast.Add: ("+", "-"), ast.Sub: ("-", "+")}
 _SWAPS = {"min": "max", "max": "min", "asc": "desc", "desc": "asc"}
 _TEXTS = (ast.JoinedStr, ast.List, ast.ListComp, ast.Tuple)
-"""`+` joins these, and `-` would only be a TypeError."""
+"""`+` joins these; `-` would only raise a TypeError."""
 _TOLD = re.compile(r"(^|\.)_?(log|logger|telemetry|metrics)\.|\.(labels|inc|observe)\b|^(warnings|typer)\.")
-"""Calls that tell people something, and change nothing."""
+"""Calls that only report something: logging, metrics, output."""
 _TYPES = {"Protocol", "TypedDict", "NamedTuple"}
 
 
@@ -23,7 +23,7 @@ _TYPES = {"Protocol", "TypedDict", "NamedTuple"}
 class Change:
     """Bytes `start` to `end` become `text`. `first` to `line`: the lines of the statement up to the change.
 
-    inside: of a function; what is not runs once, at import.
+    inside: whether it is inside a function; other code runs once, at import.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class _Finder(ast.NodeVisitor):
         self.found.append(Change(kind, self._first, line, start, end, text, inside))
 
     def _between(self, kind: str, left: ast.expr, right: ast.expr, signs: tuple[str, str]) -> None:
-        """The operator between two nodes; none where a comment could hold the same sign."""
+        """Change the operator between two nodes; nothing if a comment there could contain the same operator."""
         start, end = self._span(left)[1], self._span(right)[0]
         gap = self._text(start, end)
         if "#" not in gap and (at := gap.find(signs[0])) >= 0:
@@ -149,7 +149,7 @@ class _Finder(ast.NodeVisitor):
 
 
 def changes(source: str) -> Iterator[Change]:
-    """Everything that can be broken here, in the order of the text."""
+    """Yield every possible change of this source, in the order of the text."""
     finder = _Finder(source.encode())
     finder.visit(ast.parse(source))
     yield from sorted(finder.found, key=lambda each: (each.start, each.end, each.kind, each.text))
@@ -160,7 +160,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _left_out(node: ast.AST) -> bool:
-    """What no test should notice: what is only for people or for the type checker, and what holds anyway."""
+    """Whether no test should notice a change: code for people or for the type checker only, and assertions."""
     match node:
         case ast.FunctionDef(name="__repr__") | ast.Assert():
             return True
@@ -174,6 +174,6 @@ def _left_out(node: ast.AST) -> bool:
 
 
 def _awaits(node: ast.Expr) -> bool:
-    """A statement that is one awaited call. Sleeping is no effect, and neither is telling."""
+    """Whether the statement is one awaited call with an effect; sleeping and reporting have none."""
     call = node.value.value if isinstance(node.value, ast.Await) else None
     return isinstance(call, ast.Call) and not _left_out(call) and not ast.unparse(call.func).endswith("sleep")

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def main() -> int:
-    """pytest's exit code."""
+    """Return pytest's exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation.measure", description=__doc__)
     parser.add_argument("--tree", type=Path, default=ROOT, help="another checkout")
     parser.add_argument("--to", type=Path, default=Path(".coverage"), help="where the data goes")

@@ -1,7 +1,7 @@
-"""Coverage inside each Python process of a measured run, and which test it belongs to.
+"""Coverage inside each Python process of a measured run, and the test that the process belongs to.
 
 `measure.py` puts this file among the packages of a copy, where a .pth file starts it; so it imports nothing of ours.
-pytest and its workers load it as a plugin too. PYTEST_DONT_REWRITE: it is imported before.
+pytest and its workers load it as a plugin too. PYTEST_DONT_REWRITE: it is imported before pytest could rewrite it.
 """
 
 import os
@@ -13,12 +13,13 @@ from typing import Any
 import coverage
 
 BASE = Path(sys.prefix).parents[1]
-"""Where the copy is."""
+"""The folder of the copy."""
 _NOW = BASE / "now"
 
 
 def start() -> None:
-    """What a test starts or forks belongs to that test, also where its environment is empty."""
+    """Start measuring. Processes that a test starts or forks count for that test, even if their environment is
+    empty."""
     if coverage.Coverage.current():
         return  # Python reads the .pth files of a venv twice
     services = [f"{BASE}/tree/{service}/*" for service in ("shared", "services", "cli")]
@@ -30,7 +31,7 @@ def start() -> None:
     run_process = process_class.run
 
     def run(process: Any) -> None:
-        """A command's process is the child of a fork server, and belongs to the test that asked for it."""
+        """A command's process is the child of a fork server, but belongs to the test that started it."""
         _belong(process._parent_pid)
         run_process(process)
 
@@ -38,7 +39,7 @@ def start() -> None:
 
 
 def _belong(process: int) -> None:
-    """Begin anew: of the functions that were running before the fork a tracer may have lost count."""
+    """Restart the measurement after a fork: the tracer may have lost track of functions that were running before it."""
     if measured := coverage.Coverage.current():
         measured.stop()
         measured.start()
@@ -46,7 +47,7 @@ def _belong(process: int) -> None:
 
 
 def _test(process: int) -> str:
-    """What the nearest pytest among its ancestors is running."""
+    """Return the test that the nearest pytest among the process's ancestors is running."""
     while process > 1:
         try:
             return (_NOW / str(process)).read_text(encoding="utf-8")
@@ -71,7 +72,7 @@ def _switch(test: str) -> None:
 
 
 def pytest_unconfigure() -> None:
-    """pytest may end without more ado."""
+    """Save the data now: pytest may end without running exit handlers."""
     if measured := coverage.Coverage.current():
         measured.stop()
         measured.save()

@@ -26,7 +26,7 @@ _PASSED = re.compile(r"\b\d+ passed\b")
 
 
 def main() -> int:
-    """0 where no mutant survived."""
+    """Return 0 if no mutant survived."""
     options = _parser().parse_args()
     tree = options.tree.resolve()
     mutants = choose(product(tree), options.seed, options.count)
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def covering(mutants: Sequence[Mutant], options: argparse.Namespace, tree: Path) -> list[tuple[Covering, list[str]]]:
-    """For each mutant the tests that run its line, and those of them that will be tried."""
+    """Return for each mutant the tests that run its line, and those of them to run."""
     if options.tests:
         return [(Covering("hand", tuple(options.tests)), options.tests)] * len(mutants)
     if not options.coverage.is_file():
@@ -78,7 +78,7 @@ def covering(mutants: Sequence[Mutant], options: argparse.Namespace, tree: Path)
 
 
 def tried(copy: Copy, mutant: Mutant, tests: Sequence[str], limit_s: float) -> dict[str, Any]:
-    """Caught is what fails with the mutant and passes without."""
+    """Run a mutant's tests; it is caught if a test fails with the mutant and passes without it."""
     started = time.monotonic()
     outcome, by = "not covered", ""
     if tests:

@@ -1,4 +1,4 @@
-"""The mutants that a seed stands for."""
+"""Tests of the choice of mutants by seed, and of running them."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The engine is built once a run."""
+"""Builds the context engine once per run."""
 
 from pathlib import Path
 
@@ -13,5 +13,5 @@ __all__ = ["servers", "started"]
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the built plugin."""
+    """Return the folder of the built plugin."""
     return await built_plugin(tmp_path_factory.mktemp("engine"))

@@ -1,6 +1,6 @@
-"""Share of fifty facts before the model when asked for, 180 turns and compactions by size and by command later.
+"""Measures the share of fifty facts that the model sees when asked for them, 180 turns and several compactions later.
 
-`python -m tests.openclaw.facts`: the context engine and the host's own, each in a session of its own on the same words.
+`python -m tests.openclaw.facts`: the context engine and the host's own, each in a separate session with the same texts.
 """
 
 import argparse
@@ -30,7 +30,7 @@ FORMS = (
 )
 BETWEEN = 180
 COMMANDS = (60, 120)
-"""Turns between, before which a compaction is asked for by command."""
+"""Turns before which a compaction is requested by command."""
 EVERY_DAY = "On day {day} it rained at noon, {count} carts came by, and the stove of room {room} was swept. "
 
 
@@ -68,9 +68,9 @@ class Result:
     found: int
     asked: int
     compacted: Sequence[str]
-    """What the host said of each compaction by command."""
+    """What the host printed for each compaction by command."""
     summaries: int
-    """Asked of the model."""
+    """Number of summaries requested from the model."""
 
 
 async def measured(host: Gateway, model: Talker, count: int) -> Result:
@@ -94,7 +94,7 @@ async def measured(host: Gateway, model: Talker, count: int) -> Result:
 
 @asynccontextmanager
 async def _host(home: Path, plugin: Path | None) -> AsyncIterator[tuple[Gateway, Talker]]:
-    # What it imports reads the environment that `main` sets.
+    # These modules read the environment at import, after `main` has set it.
     from tests.openclaw.harness.brains import embedded_brain, thoughts
 
     model = Talker()

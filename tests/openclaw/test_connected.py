@@ -1,4 +1,4 @@
-"""`openbrain connect openclaw --context-engine DIR` proves that the host's turns are kept."""
+"""`openbrain connect openclaw --context-engine DIR` verifies that the host's turns are stored."""
 
 import asyncio
 import json

@@ -1,4 +1,5 @@
-"""The context engine on the real OpenClaw, offline, with a scripted model: each turn is stored once, and comes back."""
+"""The context engine on the real OpenClaw, offline, with a scripted model: each turn is stored once and can be read
+back."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The long form: days of conversation in minutes, with all that may happen to it."""
+"""The long form: days of conversation in minutes, with kills, restarts, outages and compactions."""
 
 import asyncio
 import signal

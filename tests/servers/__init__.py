@@ -1,1 +1,1 @@
-"""Real servers for the tests: installed once into `.servers/`, started on free ports with throw-away data."""
+"""Real servers for the tests: installed once into `.servers/`, started on free ports with temporary data."""

@@ -1,4 +1,4 @@
-"""Whether a server or a tool can be used on this machine, and whether the run insists on it."""
+"""Whether a server or a tool can be used on this machine, and whether the run requires it."""
 
 import os
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ TOOLS = (
 )
 NAMES = (*SERVERS, *TOOLS)
 LARGE = ("kubernetes", "keda")
-"""Gigabytes that only `make test-k8s` asks for."""
+"""Gigabytes in size; only `make test-k8s` needs them."""
 USUAL = tuple(name for name in NAMES if name not in LARGE)
-"""What `make servers` installs, and `all` means."""
+"""What `make servers` installs, and what `all` stands for."""
 REQUIRE = "OPENBRAIN_REQUIRE_SERVERS"
 
 
 @dataclass(frozen=True)
 class Available:
-    """The server can be started, the tool can be run."""
+    """The server can be started, or the tool can be run."""
 
     version: str
 
 
 @dataclass(frozen=True)
 class Missing:
-    """It can't; the reason says what to do."""
+    """The server or tool can't be used; the reason says what to do."""
 
     reason: str
 
@@ -36,11 +36,11 @@ State = Available | Missing
 
 
 asked: set[str] = set()
-"""What was asked for since it was last emptied."""
+"""Names that were requested since the set was last cleared."""
 
 
 def required(setting: str | None = None) -> frozenset[str]:
-    """Name the servers and tools whose absence fails a run instead of leaving its suites out."""
+    """Return the servers and tools whose absence fails a run instead of skipping their tests."""
     text = os.environ.get(REQUIRE, "") if setting is None else setting
     asked = {word.strip() for word in text.split(",") if word.strip()}
     if "all" in asked:

@@ -21,7 +21,7 @@ from tests.servers.tools import (
 
 @dataclass(frozen=True)
 class Kind:
-    """How to ask for one kind of server, and how to run it."""
+    """How to check for one kind of server, and how to run it."""
 
     state: Callable[[], State]
     recipe: Callable[[], Recipe]
@@ -68,14 +68,14 @@ TOOL_STATES: dict[str, Callable[[], State]] = {
 
 
 def available(name: str) -> State:
-    """Say whether a server or a tool can be used here; if not, why, and what to do."""
+    """Return whether a server or a tool can be used here; if not, the reason and what to do."""
     if name not in NAMES:
         raise ValueError(f"no server is called {name}: use {', '.join(NAMES)}")
     return TOOL_STATES[name]() if name in TOOL_STATES else KINDS[name].state()
 
 
 def server(name: str) -> ServerProcess:
-    """Make one server with a port and a data folder of its own, not yet started."""
+    """Make a server with its own port and data folder, not yet started."""
     state = available(name)
     if isinstance(state, Missing):
         raise ServerError(f"{name}: {state.reason}")

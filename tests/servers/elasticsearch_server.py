@@ -34,7 +34,7 @@ def no_jdk() -> str:
 
 
 def stamp() -> str:
-    """A digest of everything the built node depends on."""
+    """Return a digest of everything that the built node depends on."""
     digest = hashlib.sha256(INSTALLER.read_bytes())
     for file in sorted(path for path in PROJECT.rglob("*") if path.suffix in {".xml", ".java"}):
         digest.update(file.read_bytes())
@@ -48,7 +48,7 @@ def version() -> str:
 
 @cache
 def jdk() -> Path | None:
-    """The first JDK that is new enough: JAVA_HOME, the java on the PATH, then the folders beside that one."""
+    """Return the first JDK that is new enough: JAVA_HOME, the java on the PATH, then the folders next to that one."""
     named = [Path(os.environ[name]) for name in ("ES_JAVA_HOME", "JAVA_HOME") if os.environ.get(name)]
     java = shutil.which("java")
     default = [Path(java).resolve().parent.parent] if java else []
@@ -67,9 +67,9 @@ def recipe() -> Recipe:
     def command(port: int, data: Path) -> list[str]:
         return [
             *(f"{jdk()}/bin/java", "-Xms512m", "-Xmx512m", "-XX:MaxDirectMemorySize=256m"),
-            # A test server lives for seconds: the optimizing compiler would cost half of its CPU and repay nothing.
+            # A test server runs for seconds: the optimizing compiler would take half of its CPU time without a benefit.
             *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
-            # Hooks and beans of the logger and netty's shortcuts: the node has its own, and refuses theirs.
+            # The logger's hooks and beans and netty's shortcuts: the node has its own and refuses these.
             *("-Dlog4j.shutdownHookEnabled=false", "-Dlog4j2.disable.jmx=true"),
             *("-Dio.netty.noUnsafe=true", "-Dio.netty.noKeySetOptimization=true"),
             *("-Dio.netty.recycler.maxCapacityPerThread=0", f"-Djava.io.tmpdir={data}"),

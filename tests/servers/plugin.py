@@ -1,4 +1,4 @@
-"""The pytest plugin of the real servers: fixtures, and a summary of what was left out for want of one."""
+"""The pytest plugin of the real servers: fixtures, and a summary of the tests skipped because a server is missing."""
 
 import contextlib
 import uuid
@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
-    """Workers are about to be forked, and will ask the keeper of this process."""
+    """Open the keeper's socket: workers are about to be forked and will ask this process for servers."""
     session.config.stash[_KEEPER].listen()
 
 
@@ -43,7 +43,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def need(name: str) -> None:
-    """Leave the test out where the server or tool is missing, or fail it where the run insists on the server."""
+    """Skip the test if the server or tool is missing, or fail it if the run requires the server."""
     asked.add(name)
     state = available(name)
     if not isinstance(state, Missing):
@@ -54,38 +54,38 @@ def need(name: str) -> None:
 
 
 def shared(config: pytest.Config, name: str) -> Server:
-    """Give the run's one server of this kind."""
+    """Return the run's shared server of this kind."""
     need(name)
     keeper = outer()
     return config.stash[_KEEPER].get(name) if keeper is None else ask(keeper, name)
 
 
 def address(config: pytest.Config) -> Address:
-    """Where the run's keeper is reached, from each of its processes."""
+    """The address of the run's keeper, from each of its processes."""
     return config.stash[_KEEPER].listen()
 
 
 @pytest.fixture(scope="session")
 def redis_server(pytestconfig: pytest.Config) -> Server:
-    """The run's Redis. Shared: name your keys and streams for your test."""
+    """The run's Redis. It is shared: use key and stream names that are unique to your test."""
     return shared(pytestconfig, "redis")
 
 
 @pytest.fixture(scope="session")
 def valkey_server(pytestconfig: pytest.Config) -> Server:
-    """The run's Valkey. Shared: name your keys and streams for your test."""
+    """The run's Valkey. It is shared: use key and stream names that are unique to your test."""
     return shared(pytestconfig, "valkey")
 
 
 @pytest.fixture(scope="session")
 def mariadb_server(pytestconfig: pytest.Config) -> Server:
-    """The run's MariaDB. Shared: `mariadb_url` gives a database of your own."""
+    """The run's MariaDB. It is shared: `mariadb_url` gives a database of your own."""
     return shared(pytestconfig, "mariadb")
 
 
 @pytest.fixture(scope="session")
 def elasticsearch_server(pytestconfig: pytest.Config) -> Server:
-    """The run's Elasticsearch. Shared: name your indices for your test."""
+    """The run's Elasticsearch. It is shared: use index names that are unique to your test."""
     return shared(pytestconfig, "elasticsearch")
 
 
@@ -97,7 +97,7 @@ def ollama_server(pytestconfig: pytest.Config) -> Server:
 
 @pytest.fixture(scope="session")
 def bge_weights() -> Path:
-    """The file of bge-small-en-v1.5."""
+    """The weights file of bge-small-en-v1.5."""
     need("bge")
     return bge_model.WEIGHTS
 
@@ -112,7 +112,7 @@ def mariadb_url(mariadb_server: Server) -> Iterator[str]:
 
 @pytest.fixture
 def private_server() -> Iterator[Starter]:
-    """Start servers of your own to kill, pause and restart: `private_server("redis")`."""
+    """Start servers of your own, to kill, pause and restart: `private_server("redis")`."""
     with contextlib.ExitStack() as stack:
 
         def start(name: str) -> ServerProcess:
@@ -138,6 +138,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def _left_out(skipped: list[Any]) -> Counter[str]:
-    """Count the tests left out, by reason."""
+    """Count the skipped tests by reason."""
     texts = [str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr) for report in skipped]
     return Counter(text.partition(_LEFT_OUT)[2] for text in texts if _LEFT_OUT in text)

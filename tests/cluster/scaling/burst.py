@@ -1,4 +1,4 @@
-"""A burst of submissions, and what is seen of it: replicas and what waits, second by second."""
+"""A burst of submissions, and what is observed of it: replicas and waiting entries, second by second."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _AT_ONCE = 1000
 
 
 def submit(link: "redis.Redis", count: int) -> None:
-    """So many memories, each another."""
+    """Submit `count` memories, all different."""
     for first in range(0, count, _AT_ONCE):
         with link.pipeline(transaction=False) as pipe:
             for number in range(first, min(first + _AT_ONCE, count)):
@@ -36,7 +36,7 @@ def _event(number: int) -> bytes:
 
 
 def waiting(link: "redis.Redis") -> dict[str, int]:
-    """Entries that a group was not given or has in hand, over all its streams."""
+    """Return for each group the entries not yet delivered to it or pending, over all its streams."""
     found: dict[str, int] = {}
     for stream, groups in GROUPS.items():
         if not link.exists(stream):
@@ -50,7 +50,7 @@ def waiting(link: "redis.Redis") -> dict[str, int]:
 
 @dataclass
 class Seen:
-    """Seconds since the burst began, with replicas and what waits at that time."""
+    """Seconds since the burst began, with the replicas and the waiting entries at each time."""
 
     services: Sequence[str]
     seconds: list[float] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A cluster whose pods are processes, on real servers."""
+"""A cluster whose pods are local processes, on real servers."""
 
 import asyncio
 import os
@@ -35,25 +35,25 @@ def servers(elasticsearch_server: Server) -> Iterator[World]:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What runs, and who is asked about it."""
+    """The cluster, the processes and the servers of one test."""
 
     cluster: Cluster
     servers: World
     kubelet: Kubelet
     fleet: Fleet
     namespace: str
-    """Of its own, and the name of its indexes: one that is deleted takes a while to go."""
+    """A unique namespace, also the name of its indexes: a deleted namespace takes a while to disappear."""
 
 
 @pytest.fixture
 def least() -> Mapping[str, int]:
-    """Replicas that stay of a service, where its own scaler's minimum is not wanted."""
+    """Minimum replicas by service, to override the scaler's own minimum."""
     return {}
 
 
 @pytest.fixture
 def settings() -> Mapping[str, str]:
-    """Of the services, beside those that all tests have."""
+    """Settings of the services, in addition to those of all tests."""
     return {}
 
 
@@ -87,7 +87,7 @@ async def scene(
         **settings,
     }
     fleet = Fleet(servers.zygote, environment, tmp_path)
-    # As the job does, before the scaler looks.
+    # As the job does, before the scaler looks at the groups.
     prepare = ("streams", "groups", "prepare")
     own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **environment}
     code, _, said = await asyncio.to_thread(run, prepare, env=own, cwd=tmp_path, stdin=b"", timeout=120)

@@ -1,4 +1,4 @@
-"""Draws what was seen of a burst. Needs matplotlib, which is not installed with the tests:
+"""Draws the observations of a burst. Needs matplotlib, which is not installed with the tests:
 
 pip install matplotlib && python -m tests.cluster.scaling.drawing seen.json docs/operations/burst.svg
 """
@@ -11,17 +11,17 @@ from typing import Any
 import matplotlib.pyplot as plt
 
 EVERY = 2
-"""Of so many seconds one is drawn."""
+"""Draw one of so many observations."""
 PANELS = (("waiting", "entries waiting or in hand"), ("replicas", "replicas"))
 
 
 def draw(seen: Any, target: Path) -> None:
-    """Draw two panels over the same seconds."""
+    """Draw two panels over the same time axis."""
     plt.rcParams["svg.fonttype"] = "none"
     figure, panels = plt.subplots(2, sharex=True, figsize=(9, 6), layout="constrained")
     for panel, (key, title) in zip(panels, PANELS, strict=True):
         for number, service in enumerate(seen["services"]):
-            # Lines of equal height must not hide each other.
+            # Offset the lines, so that equal values do not hide each other.
             aside = 0.04 * (number - 2) if key == "replicas" else 0
             values = [each.get(service, 0) + aside for each in seen[key]]
             panel.step(seen["seconds"][::EVERY], values[::EVERY], where="post", label=service)

@@ -1,4 +1,4 @@
-"""Plays the kubelet: each replica that a deployment wants is one `openbrain run SERVICE`, ended as a pod is ended."""
+"""Plays the kubelet: each wanted replica of a deployment is one `openbrain run SERVICE`, ended as a pod is ended."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ LOOK_S = 1.0
 
 
 class Kubelet:
-    """Follows `spec.replicas` of these deployments. `ask`: kubectl."""
+    """Starts and ends processes to follow `spec.replicas` of these deployments. `ask`: runs kubectl."""
 
     def __init__(self, fleet: Fleet, ask: Callable[..., str], namespace: str, services: Sequence[str]) -> None:
         self._fleet, self._ask, self._namespace, self._services = fleet, ask, namespace, services
@@ -22,14 +22,14 @@ class Kubelet:
         self._ending: set[asyncio.Task[None]] = set()
         self.wanted: dict[str, int] = {}
         self.killed: list[str] = []
-        """Pods that did not end within their grace."""
+        """Pods that did not end within their grace period."""
 
     @property
     def running(self) -> dict[str, int]:
         return {service: len(self._pods[service]) for service in self._services}
 
     async def follow(self) -> None:
-        """Until it is cancelled."""
+        """Run until cancelled."""
         while True:
             self.wanted = await asyncio.to_thread(self._replicas)
             for service, count in self.wanted.items():

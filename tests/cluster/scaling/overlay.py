@@ -1,4 +1,4 @@
-"""The scalers of production with a test's patience: windows of seconds, as many replicas as a machine bears."""
+"""The production scalers with short windows (seconds) and as many replicas as one machine can run."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -37,20 +37,20 @@ _LEAST = """
   value: {cooldown}
 """
 COOLDOWN_S = 5
-"""After this long without work a service goes that may go altogether."""
+"""Seconds without work after which a service that may scale to zero does."""
 
 
 def write(
     files: Path, namespace: str, redis: str, services: Sequence[str], most: int, least: Mapping[str, int]
 ) -> Path:
-    """An overlay beside the others in a copy of deploy/k8s: deployments and scalers, and the scaler's own secret.
+    """Write an overlay in a copy of deploy/k8s: deployments and scalers, and the scaler's own secret.
 
-    least: replicas that stay, by service; the others keep their scaler's minimum.
+    least: minimum replicas, by service; the others keep their scaler's minimum.
     """
     folder = files / "overlays" / "scaling"
     folder.mkdir(parents=True)
     scaler: Mapping[str, str] = {"address": redis, "username": "", "password": "", "tls": "disable"}
-    # KEDA reads whatever a target's environment comes from.
+    # KEDA resolves the environment of each target, so its sources must exist.
     empty = {name: {"NOTHING": ""} for name in (*SERVICE_APPS, *WITH_SECRET, "metrics")}
     for name, values in (("scaler", scaler), *empty.items()):
         data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
@@ -86,7 +86,7 @@ def write(
                     }
                     for service, count in least.items()
                 ),
-                # Scaled by its load, which needs a kubelet to measure it.
+                # Scaled by CPU load, which needs a kubelet to measure it.
                 {
                     "target": {"kind": "ScaledObject", "name": "api"},
                     "patch": "$patch: delete\napiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: api}",

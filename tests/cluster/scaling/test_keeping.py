@@ -1,4 +1,5 @@
-"""What Redis can't count, and what waits for another attempt: the real KEDA must not take away who works it off."""
+"""Lag that Redis can't count, and entries waiting for a retry: the real KEDA must not remove the replicas that handle
+them."""
 
 import asyncio
 import contextlib
@@ -23,12 +24,12 @@ pytestmark = [
 ]
 STREAM = "memory.stored"
 PAUSE_S = 4 * overlay.COOLDOWN_S
-"""Before another attempt."""
+"""Pause before the next attempt."""
 
 
 @pytest.fixture
 def least() -> Mapping[str, int]:
-    """The embedder may go altogether: that it stays is then KEDA's own decision, and not its minimum."""
+    """The embedder may scale to zero: if it stays, that is KEDA's own decision, and not its minimum."""
     return {"embedder": 0}
 
 
@@ -50,7 +51,7 @@ async def _replicas(scene: Scene, service: str, count: int) -> None:
 
 
 async def _active(scene: Scene, service: str, status: str) -> bool:
-    """Whether KEDA says so of its triggers."""
+    """Whether the scaler's condition Active has this status."""
     conditions = _asked(scene, "scaledobject", service)["status"]["conditions"]
     return bool({each["type"]: each["status"] for each in conditions}["Active"] == status)
 
@@ -75,7 +76,7 @@ async def test_a_parked_entry_keeps_its_consumer(scene: Scene) -> None:
         since = datetime.now(UTC)
 
         async def kept() -> bool:
-            """KEDA has found it active for longer than it keeps what is not."""
+            """KEDA has found it active for longer than the cooldown of an idle service."""
             last = _asked(scene, "scaledobject", "embedder")["status"]["lastActiveTime"]
             return datetime.fromisoformat(last) > since + timedelta(seconds=2 * overlay.COOLDOWN_S)
 
@@ -85,14 +86,14 @@ async def test_a_parked_entry_keeps_its_consumer(scene: Scene) -> None:
         scene.servers.double.mode = ""
         await _replicas(scene, "embedder", 0)
         assert _group(link, "embedder")["pending"] == 0
-    # The texts that it was given but for "a", by which a model's dimensions are found out.
+    # The embedded texts, except "a", which determines a model's dimensions.
     assert sum(times for text, times in scene.servers.double.served.items() if text != "a") == 1
 
 
 @pytest.mark.slow("a pipeline under KEDA")
 async def test_a_lag_that_redis_can_not_tell_leaves_one_consumer(scene: Scene) -> None:
-    """After an entry was deleted that the group had not come to. KEDA takes that for nothing to do: what keeps the
-    consumer is the least number of replicas."""
+    """An entry that the group had not read is deleted: the lag is unknown, and KEDA takes it for zero. Only the minimum
+    number of replicas keeps the consumer."""
     service = "indexer-text"
     with contextlib.closing(redis.Redis.from_url(scene.servers.streams["redis"].url, protocol=2)) as link:
         submit(link, 1)
@@ -106,7 +107,7 @@ async def test_a_lag_that_redis_can_not_tell_leaves_one_consumer(scene: Scene) -
         scene.fleet.signal(process, signal.SIGSTOP)
 
         async def waits_for_none() -> bool:
-            """No read of the stopped process blocks in the server any more."""
+            """No blocking read of the stopped process is left in the server."""
             found: Any = await asyncio.to_thread(link.xinfo_consumers, STREAM, service)
             return all(each["idle"] > 2_000 for each in found)
 

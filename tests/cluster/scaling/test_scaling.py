@@ -22,7 +22,7 @@ pytestmark = [
 COUNT = 200_000 if long_form() else 4_000
 PATIENCE_S = 6000 if long_form() else 900
 SEEN = "OPENBRAIN_TEST_SEEN"
-"""A file for what was seen, to draw it: `python -m tests.cluster.scaling.drawing`."""
+"""A file for the observations, to draw them: `python -m tests.cluster.scaling.drawing`."""
 
 
 @pytest.mark.slow("a burst is worked off by processes that KEDA asks for")
@@ -44,13 +44,13 @@ async def test_a_burst_scales_services_up_and_down_to_their_least(scene: Scene) 
         Path(os.environ[SEEN]).write_text(seen.json(), encoding="utf-8")
     print({service: seen.most(service) for service in SCALED}, f"{seen.seconds[-1]:.0f} s")  # noqa: T201
 
-    # The others are given no more than the embedder gives on.
+    # The other services receive no more than the embedder passes on.
     assert {service for service in SCALED if seen.most(service) > 1} >= {"ingest", "embedder", "indexer-text"}
     assert scene.kubelet.killed == []
     assert scene.fleet.unexpected == []
     assert letters == []
     assert counted(scene, "SELECT COUNT(DISTINCT content), COUNT(*) FROM memories") == (COUNT, COUNT)
-    # Both indexes hold each once, and the model was given each once.
+    # Both indexes hold each memory once, and the model received each once.
     behind = "SELECT COUNT(*) FROM memories WHERE text_revision < revision OR vector_revision < revision"
     assert counted(scene, behind) == (0,)
     assert [text for text, times in scene.servers.double.served.items() if times > 1 and text != "a"] == []

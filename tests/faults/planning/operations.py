@@ -1,4 +1,5 @@
-"""N numbered operations over M slots, by seed. A slot is a place where one memory after another lives."""
+"""N numbered operations over M slots, by seed. A slot holds at most one memory at a time; a later one may replace
+it."""
 
 import random
 from collections.abc import Iterator
@@ -21,30 +22,30 @@ CHANGES = {
     "soon": 0.04,
     "erase": 0.03,
 }
-"""What happens to a living memory, and how often."""
+"""Operations on an active memory, and the weight of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One thing that a producer does."""
+    """One operation of a producer."""
 
     number: int
     slot: int
     kind: str
     stream: bool
-    """By XADD; else by the API."""
+    """True: by XADD; False: by the API."""
     content: str = ""
     tags: tuple[str, ...] = ()
     embed: bool = True
     twin: bool = False
-    """Another memory may say the same: only its key tells a repetition."""
+    """True if another memory may have the same content: then only the idempotency key identifies a repeated request."""
 
 
 def operations(
     chance: random.Random, count: int, slots: int, *, ends_soon: bool = True, long: bool = True
 ) -> list[Operation]:
-    """In the order of their numbers. `ends_soon`: whether some memories expire while the run lasts. `long`: whether
-    some have several passages."""
+    """Return operations in the order of their numbers. `ends_soon`: some memories expire during the run. `long`: some
+    contents have several passages."""
     standing: dict[int, str] = {}
     made: list[Operation] = []
     while len(made) < count:
@@ -62,13 +63,13 @@ def operations(
 
 
 def content(chance: random.Random, number: int, *, long: bool) -> str:
-    """Unique, and sometimes long enough for several passages."""
+    """Return unique content, sometimes long enough for several passages."""
     length = chance.choice((4, 9, 15, 25, 25, 600, 1400) if long else (4, 9, 15, 25))
     return f"operation {number} token{chance.getrandbits(40):x} " + " ".join(chance.choices(WORDS, k=length))
 
 
 def of_producer(all_of_them: list[Operation], producer: int, producers: int) -> Iterator[Operation]:
-    """Those of one producer: nobody else touches its slots."""
+    """Yield the operations of one producer; no other producer uses its slots."""
     return (each for each in all_of_them if each.slot % producers == producer)
 
 

@@ -1,4 +1,4 @@
-"""What one seed does: form, servers, operations and faults, all decided by the seed and by what the servers can."""
+"""The plan of one seed: form, servers, operations and faults, decided by the seed and by what the servers support."""
 
 import random
 from collections.abc import Mapping
@@ -36,19 +36,20 @@ SETTINGS: Mapping[str, str] = {
     "OPENBRAIN_SERVER__RATE_PER_MINUTE": "0",
     "OPENBRAIN_LOGS__LEVEL": "INFO",
 }
-"""Every time scaled down, so that leases, retries and breakers go through their whole lives within a seed."""
+"""All durations are scaled down, so that leases, retries and breakers run through all their states within a seed."""
 
 _KEEPING = "OPENBRAIN_HOUSEKEEPING__"
 _RECONCILE, _VERIFY = f"{_KEEPING}TUNING__RECONCILE_EVERY_S", f"{_KEEPING}VERIFY_EVERY_S"
 _GRACE = f"{_KEEPING}TUNING__GRACE_S"
 RECONCILING = {_RECONCILE: "0.5", _VERIFY: "2", _GRACE: "2"}
 RESTING = {_RECONCILE: "3600", _VERIFY: "3600"}
-"""Half of the seeds must converge without anybody who compares; only what a flushed server lost needs one."""
+"""Half of the seeds must converge without reconciliation and verification; only data lost in a flushed server needs
+them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`at`: the share of operations done when it strikes. `seconds`: how long it lasts, where it lasts."""
+    """`at`: the share of operations done when the fault strikes. `seconds`: its duration, if it has one."""
 
     kind: str
     target: str = ""
@@ -62,7 +63,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run."""
+    """The plan of one run."""
 
     seed: int
     form: str
@@ -77,20 +78,20 @@ class Plan:
     settings: Mapping[str, str] = field(default_factory=dict)
     mutant: str = ""
     strict_tombstones: bool = True
-    """Whether every tombstone must still be there at the end."""
+    """Whether every tombstone must still exist at the end."""
     converge_s: float = 0.0
-    """How long the indexes may take to become equal when all is calm; 0 takes the usual patience."""
+    """Time in which the indexes must become equal once no fault is active; 0: the usual patience."""
     held: tuple[int, str] = (-1, "")
-    """Operations from this number on wait until a process of this service has passed its mark; where it is '', until
-    nothing is under way."""
+    """(number, service): operations from this number on wait until a process of this service has passed its mark; with
+    '', until no work is pending."""
     once: bool = False
-    """Whether nothing may be embedded twice, for nobody died."""
+    """Whether no text may be embedded twice, because no process dies in this plan."""
 
 
 def plan(seed: int, abilities: frozenset[str], *, count: int = 120, form: str = "") -> Plan:
-    """The same for the same seed and abilities. `form`: only this one."""
+    """Return the plan of a seed; deterministic for the same abilities. `form`: use only this form."""
     chance = random.Random(seed)
-    # A tenth in one process: it takes a model and an engine of its own.
+    # A tenth of the seeds run in one process, which loads a model and index engines for itself.
     chosen = UP if chance.random() < 0.1 and "up" in abilities else SERVERS
     form = form or chosen
     streams = chance.choice([name for name in ("redis", "valkey") if f"streams {name}" in abilities])
@@ -99,7 +100,7 @@ def plan(seed: int, abilities: frozenset[str], *, count: int = 120, form: str = 
         embedder = chance.choice(("embedded", "double"))
     faults = _faults_up(chance) if form == UP else _faults(chance, abilities, embedder)
     slots = chance.choice((12, 24, 40))
-    # They say by their own clock when a memory ends; the others ask the database.
+    # These services decide by their own clock whether a memory has expired; the others ask the database.
     skewed = any(fault.kind == "clock skew" and fault.target in ("api", "ingest", "up") for fault in faults)
     # A real model on a busy machine takes its time.
     quick = embedder == "double"

@@ -1,4 +1,5 @@
-"""Plans made by hand, each for one way in which a pipeline can lose something. All pass; none survives its mutant."""
+"""Hand-made plans, each for one way in which a pipeline can lose data. All pass unbroken; each fails with its
+mutants."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,16 +12,16 @@ from tests.support.waiting import PATIENCE_S
 _ONE_EACH = dict.fromkeys(ROOMS, 1)
 _HOLD_S = LEASE_S * 1.7
 _LONG_HOLD_S = 2 * PATIENCE_S
-"""Until another replica lets it go on."""
+"""Long enough: another replica resumes the stopped process earlier."""
 _PATIENT = {"OPENBRAIN_TEXT__TUNING__TIMEOUT_S": "30"}
-"""So that what is done late is done at its first try."""
+"""A long timeout, so that a delayed request succeeds at its first attempt."""
 _ALL_THERE = {"until done": True, "published": True}
 _LONG = " ".join(f"word{number}" for number in range(900))
 PRODUCERS = 4
 
 
 def _operations(*kinds: str, slots: int = 12, **more: Any) -> tuple[Operation, ...]:
-    """Each kind once on every slot, kind after kind. `more`: of all of them."""
+    """Return one operation of each kind for every slot, kind after kind. `more`: fields that all of them get."""
     made: list[Operation] = []
     for kind in kinds:
         for slot in range(slots):
@@ -62,16 +63,17 @@ def _mark(service: str, point: str, nth: int, action: str = "kill", seconds: flo
 
 
 def killed_in_the_middle() -> Plan:
-    """Every consumer dies once with a batch in hand, before it did anything with it."""
+    """Every consumer dies once while it holds a batch that it has not begun to handle."""
     services = ("embedder", "indexer-text", "indexer-vector")
     marks = [_mark(service, "before the effect", 1) for service in services]
     return _plan(*marks, operations=_operations("remember", slots=24))
 
 
 def a_writer_from_the_past() -> Plan:
-    """A text indexer stands still between reading rows and writing them. Meanwhile half of them change and half end,
-    and another replica takes over all that it held and writes it. When nothing is left to do the first goes on, writes
-    what it read, and dies before it could look again: so nobody mends what the fence lets through."""
+    """A text indexer is stopped between reading rows and writing them. Meanwhile half of the rows change and half end,
+    and another replica takes over its pending entries and writes them. Once no work is left, the first indexer is
+    resumed, writes what it had read, and dies before it could read the rows again: so nothing repairs what the version
+    fence lets through."""
     first, second = _operations("remember"), _operations("update", "forget")
     changes = tuple(each for each in second if (each.kind == "update") == (each.slot % 2 == 0))
     after = tuple(
@@ -91,7 +93,7 @@ def a_writer_from_the_past() -> Plan:
 
 
 def a_late_mark() -> Plan:
-    """A text indexer stands still between writing and marking while another writes a newer revision."""
+    """A text indexer is stopped between writing and marking while another one writes a newer revision."""
     return _plan(
         _mark("indexer-text", "before the mark", 1, "stop", _LONG_HOLD_S),
         Fault("another replica", "indexer-text"),
@@ -102,7 +104,7 @@ def a_late_mark() -> Plan:
 
 
 def damaged_entries() -> Plan:
-    """Text entries hold something else at the same revision; the same events come again."""
+    """Text entries get different content at the same revision; then the same events are delivered again."""
     return _plan(
         Fault("entries damaged", at=2.0),
         Fault("late redelivery", at=2.0),
@@ -111,7 +113,7 @@ def damaged_entries() -> Plan:
 
 
 def a_late_reader() -> Plan:
-    """A service starts for the first time when its streams are half written."""
+    """A service starts for the first time when its streams already hold about half of the entries."""
     return _plan(
         Fault("late start", "indexer-text", at=0.6, more={"published": True}),
         Fault("late start", "indexer-vector", at=0.6, more={"published": True}),
@@ -120,7 +122,7 @@ def a_late_reader() -> Plan:
 
 
 def a_late_commit() -> Plan:
-    """An API stands still inside its transaction while another commits events with higher numbers."""
+    """An API is stopped inside its transaction while another one commits events with higher numbers."""
     return _plan(
         _mark("api", "in the transaction", 4, "stop"),
         operations=_operations("remember", "update"),
@@ -134,13 +136,13 @@ def a_dying_relay() -> Plan:
 
 
 def a_failover() -> Plan:
-    """The stream server takes no writes while memories are acknowledged."""
+    """The stream server refuses writes while memories are acknowledged."""
     demoted = Fault("streams demoted", at=0.2, seconds=2, more={"until done": True})
     return _plan(demoted, operations=_operations("remember", slots=24))
 
 
 def a_slow_model() -> Plan:
-    """The model takes longer than a lease for each request; two embedders run. Nothing is embedded twice."""
+    """Each request to the model takes longer than a lease, and two embedders run. No text is embedded twice."""
     return _plan(
         Fault("embedder", "very slow", seconds=9, more={"until done": True, "until embedded": True}),
         operations=_operations("remember", slots=1),
@@ -151,7 +153,7 @@ def a_slow_model() -> Plan:
 
 
 def a_trimmed_reader() -> Plan:
-    """Streams are trimmed soon, and a service stands still for longer than that."""
+    """Streams are trimmed after a short retention, and a service is stopped for longer than that."""
     return _plan(
         Fault("stop", "indexer-text", at=0.1, seconds=3, more=_ALL_THERE),
         Fault("stop", "embedder", at=0.1, seconds=3, more=_ALL_THERE),
@@ -163,7 +165,7 @@ def a_trimmed_reader() -> Plan:
 
 
 def spoilt_entries() -> Plan:
-    """Entries that no room can take stand among those that it can, while the services are not there."""
+    """Invalid entries, which no service can handle, are mixed with valid ones while the services are stopped."""
     return _plan(
         Fault("stop", "indexer-text", at=0.05, more=_ALL_THERE),
         Fault("stop", "embedder", at=0.05, more=_ALL_THERE),
@@ -174,13 +176,13 @@ def spoilt_entries() -> Plan:
 
 
 def a_lying_model() -> Plan:
-    """The model answers with fewer vectors than it was asked for: attempts fail, and are repeated."""
+    """The model returns fewer vectors than requested: attempts fail and are retried."""
     lying = Fault("embedder", "too few", seconds=1, more={"until done": True, "until met": True})
     return _plan(lying, operations=_operations("remember"))
 
 
 def shorter_texts() -> Plan:
-    """Texts of many passages become short."""
+    """Texts with many passages are replaced by short ones."""
     long = tuple(
         Operation(number, number, "remember", stream=False, content=f"operation {number} unique{number} {_LONG}")
         for number in range(8)
@@ -193,7 +195,7 @@ def shorter_texts() -> Plan:
 
 
 def a_dying_api() -> Plan:
-    """The API dies between commit and answer; its client repeats the request, and copies are allowed."""
+    """The API dies between commit and answer; its client repeats the request. Duplicate content is allowed here."""
     made = _operations("remember", "supersede", twin=True)
     return _plan(
         _mark("api", "between commit and answer", 2),
@@ -203,7 +205,7 @@ def a_dying_api() -> Plan:
 
 
 def a_flushed_server() -> Plan:
-    """The stream server loses everything, what an indexer has not read yet among it, and nobody lends a hand."""
+    """The stream server loses everything, also entries that an indexer has not read yet, and no operator intervenes."""
     return _plan(
         Fault("streams flushed", at=0.3),
         Fault("streams flushed", at=0.6, more={"published": True}),
@@ -215,7 +217,7 @@ def a_flushed_server() -> Plan:
 
 
 def lost_entries() -> Plan:
-    """An index loses half of its entries, though every row says that they are there."""
+    """An index loses half of its entries, although every row is marked as indexed."""
     return _plan(
         Fault("entries lost", at=2.0),
         operations=_operations("remember", slots=24),

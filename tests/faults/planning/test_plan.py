@@ -1,4 +1,4 @@
-"""What a seed decides."""
+"""Tests of the plan that a seed yields."""
 
 import random
 
@@ -41,7 +41,7 @@ def test_nothing_is_asked_of_servers_that_can_not() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_operations_make_sense(seed: int) -> None:
-    """Nobody changes what is not there."""
+    """No operation changes a memory that does not exist."""
     standing: dict[int, str] = {}
     for operation in operations(random.Random(seed), 200, 12):
         before = standing.get(operation.slot, "none")
@@ -53,7 +53,7 @@ def test_operations_make_sense(seed: int) -> None:
 
 
 def test_a_pid_that_comes_again_is_of_a_living_process() -> None:
-    """A long run goes once round all pids of a machine."""
+    """A long run can use every pid of the machine, so pids are reused."""
     ended: dict[int, int] = {}
 
     assert not hear({"ended": 7, "status": 0}, ended)

@@ -1,4 +1,4 @@
-"""An earlier version out of the history of this checkout, run by today's interpreter and libraries."""
+"""An earlier version from the git history of this checkout, run with the current interpreter and libraries."""
 
 import io
 import subprocess
@@ -11,23 +11,23 @@ from pathlib import Path
 from tests.servers.places import ROOT
 
 COMMIT = "02a00a53"
-"""Three migrations of the schema behind, one of them with a generated column."""
+"""Three schema migrations behind; one of the three adds a generated column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A folder with its files."""
+    """A folder with the files of the earlier version."""
 
     root: Path
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Its packages come before the installed ones."""
+        """Environment in which its packages take precedence over the installed ones."""
         packages = ("cli", "shared", *(f"services/{each.name}" for each in sorted((self.root / "services").iterdir())))
         return {"PYTHONPATH": ":".join(str(self.root / each) for each in packages)}
 
     def does(self, code: str, *arguments: str) -> str:
-        """What it prints."""
+        """Run Python code in it; return what it prints."""
         line = [sys.executable, "-c", code, *arguments]
         done = subprocess.run(
             line, cwd=self.root, env=dict(self.environment), capture_output=True, text=True, timeout=120, check=False
@@ -37,7 +37,7 @@ class Earlier:
 
 
 def earlier(folder: Path) -> Earlier | None:
-    """None where the history is not there: a shallow clone, or no clone."""
+    """Unpack the earlier version; None if the commit is not available (a shallow clone, or no clone)."""
     packed = subprocess.run(["git", "archive", COMMIT], cwd=ROOT, capture_output=True, check=False)
     if packed.returncode:
         return None

@@ -1,4 +1,4 @@
-"""The service processes of one run: started from the zygote, watched, started again, stopped."""
+"""The service processes of one run: forked from the zygote, watched, restarted, stopped."""
 
 import asyncio
 import contextlib
@@ -26,15 +26,15 @@ from tests.support.waiting import PATIENCE_S
 
 _START_S = PATIENCE_S
 GRACE_S = 90.0
-"""What a pod has from SIGTERM to SIGKILL in deploy/k8s."""
+"""Time between SIGTERM and SIGKILL for a pod in deploy/k8s."""
 RESTART_S = 0.3
-"""After this long somebody starts a dead process again, as Kubernetes would."""
+"""A dead process is restarted after this time, as Kubernetes would."""
 
 
 class Zygote:
-    """The process that room processes are forked from. One at a time may ask.
+    """The process from which service processes are forked. It takes one request at a time.
 
-    `root`: the checkout whose code they run. `more`: what its environment says beside this one.
+    `root`: the checkout whose code they run. `more`: environment variables in addition to those of this process.
     """
 
     def __init__(self, root: Path = ROOT, more: Mapping[str, str] | None = None) -> None:
@@ -58,12 +58,12 @@ class Zygote:
                 self._answers.put(told)
 
     def fork(self, asked: Mapping[str, Any]) -> int:
-        """The pid of a new process."""
+        """Return the pid of a new process."""
         os.write(self._asks, orjson.dumps(asked) + b"\n")
         return self._answers.get(timeout=_START_S)["pid"]
 
     def close(self) -> None:
-        """End it and all its children."""
+        """End the zygote and all its children."""
         os.close(self._asks)
         self._wait(_START_S)
         self._listener.join()
@@ -71,7 +71,7 @@ class Zygote:
 
 
 def _forked(asks: int, answers: int) -> Callable[[float], object]:
-    """From the process that commands are forked from, which has this checkout's code imported. Returns its wait."""
+    """Fork the zygote from the command fork server, which has this checkout's code imported. Return its `join`."""
     made = forked.context().Process(target=zygote.serve, args=(DupFd(asks), DupFd(answers)), name="zygote", daemon=True)
     made.start()
     return made.join
@@ -85,7 +85,8 @@ def _started(root: Path, more: Mapping[str, str], asks: int, answers: int) -> Ca
 
 
 def hear(told: Mapping[str, int], ended: dict[int, int]) -> bool:
-    """Note who ended; True for an answer to who asked. A pid that comes again is another process, and lives."""
+    """Record the exit status if a process ended; return True for the answer to a request. A reused pid is a new,
+    running process, so its old status is dropped."""
     if "ended" in told:
         ended[told["ended"]] = told["status"]
         return False
@@ -95,7 +96,7 @@ def hear(told: Mapping[str, int], ended: dict[int, int]) -> bool:
 
 @dataclass
 class Process:
-    """One service process, through all its lives."""
+    """One service process across all its restarts."""
 
     service: str
     name: str
@@ -104,14 +105,14 @@ class Process:
     environment: dict[str, str]
     plan: dict[str, Any]
     zygote: Zygote
-    """What its present life was forked from."""
+    """The zygote that the current process was forked from."""
     pid: int = 0
     wanted: bool = True
-    """Whether it is started again when it ends."""
+    """Whether it is restarted when it ends."""
     hold_s: float = 0.0
-    """How long it stays stopped when a mark stops it."""
+    """How long the process stays stopped when a mark stops it."""
     asked: bool = False
-    """Whether it was told to end, and is started again after that."""
+    """Whether it was asked to end and is to be restarted after that."""
     lives: int = 0
     stopped_at: float = 0.0
     ended_at: float = 0.0
@@ -123,19 +124,19 @@ class Process:
 
 
 class Fleet:
-    """Starts, watches and restarts. `environment`: what every process is told."""
+    """Starts, watches and restarts processes. `environment`: environment variables of every process."""
 
     def __init__(self, zygote: Zygote, environment: Mapping[str, str], folder: Path, *, mutant: str = "") -> None:
         self._zygote, self._environment, self._folder, self._mutant = zygote, dict(environment), folder, mutant
         self.processes: list[Process] = []
         self._watching: asyncio.Task[None] | None = None
         self.unexpected: list[str] = []
-        """Processes that ended by themselves."""
+        """Processes that ended without being asked or killed."""
 
     def start(
         self, service: str, *, plan: Mapping[str, Any] | None = None, data: Path | None = None, **other: str
     ) -> Process:
-        """`plan`: for its first life only, but for a mutant, which all have."""
+        """`plan`: for the first start only; restarts keep nothing of it but the clock skew."""
         name = f"{service}-{len(self.processes)}"
         environment = {**self._environment, **other}
         log = self._folder / f"{name}.log"
@@ -151,7 +152,7 @@ class Fleet:
 
     def _spawn(self, process: Process) -> None:
         plan = process.plan if process.lives == 0 else {}
-        # A clock stays wrong until somebody sets it right.
+        # A wrong clock stays wrong across restarts until `plan` is cleared.
         plan = {**plan, "mutant": self._mutant, "skew_s": process.plan.get("skew_s", 0)}
         process.zygote = self._zygote
         process.pid = self._zygote.fork(
@@ -168,7 +169,7 @@ class Fleet:
         process.ended_at = process.stopped_at = 0.0
 
     def fork_from(self, zygote: Zygote) -> None:
-        """From now on: whoever is started or restarted runs this one's code."""
+        """Use this zygote from now on: processes started or restarted later run its code."""
         self._zygote = zygote
 
     def of(self, service: str) -> list[Process]:
@@ -183,12 +184,13 @@ class Fleet:
                 os.kill(process.pid, number)
 
     def replace(self, process: Process) -> None:
-        """Kill it and start it again at once without its plan: another host took over."""
+        """Kill it and restart it at once without its plan, as if another host took over."""
         process.plan = {}
         self.signal(process, signal.SIGKILL)
 
     async def restart(self, process: Process) -> float:
-        """As a rolling restart does it: asked to end, started anew, ready. How long its end took, in seconds."""
+        """Restart it as a rolling restart does: SIGTERM, start, wait until ready. Return the seconds that it took to
+        end."""
         began, life = time.monotonic(), process.lives
         process.asked = True
         self.signal(process, signal.SIGTERM)
@@ -222,14 +224,14 @@ class Fleet:
             status = process.zygote.ended.get(process.pid, 0)
             process.statuses.append(status)
             if "address already in use" in tail(process.log, 5):
-                process.port = free_port()  # somebody else on this machine was quicker
+                process.port = free_port()  # another process of this machine took the port
             elif process.wanted and status != (0 if process.asked else -signal.SIGKILL):
                 self.unexpected.append(f"{process.name} ended with {status}")
         if process.wanted and now - process.ended_at >= RESTART_S:
             self._spawn(process)
 
     async def ready(self, process: Process) -> None:
-        """Wait until it answers /ready."""
+        """Wait until /ready answers 200."""
         deadline = time.monotonic() + _START_S
         async with httpx.AsyncClient(timeout=5) as http:
             while time.monotonic() < deadline:
@@ -240,7 +242,7 @@ class Fleet:
         raise TimeoutError(f"{process.name} did not become ready:\n{tail(process.log)}")
 
     async def stop(self) -> None:
-        """End all: asked first, then killed."""
+        """End all processes: SIGTERM first, then SIGKILL."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
@@ -261,7 +263,7 @@ class Fleet:
 
 
 def struck(log: Path) -> list[str]:
-    """The marks that a process passed."""
+    """Return the marks that a process reached, from its log."""
     if not log.exists():
         return []
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -276,5 +278,5 @@ def _is_stopped(pid: int) -> bool:
 
 
 def tail(log: Path, lines: int = 25) -> str:
-    """The end of what a process wrote."""
+    """Return the last lines of a process's log."""
     return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]) if log.exists() else ""

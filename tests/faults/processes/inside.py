@@ -1,6 +1,7 @@
-"""What the launcher does inside a service process before the service starts: a shifted clock, marked points, a mutant.
+"""What the launcher does in a service process before the service starts: shift the clock, install marks, apply a
+mutant.
 
-Functions of the product are wrapped from outside; the product itself has no hook.
+Functions of the product are wrapped from outside; the product has no hooks for this.
 """
 
 import asyncio
@@ -103,7 +104,7 @@ POINTS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "before the ack": (_ACK, "before"),
     },
 }
-"""Room -> marked point -> what is wrapped, and on which side of it."""
+"""Service -> marked point -> the function that is wrapped, and whether the mark is before or after its call."""
 
 
 def prepare(plan: Mapping[str, Any]) -> None:
@@ -119,7 +120,7 @@ def prepare(plan: Mapping[str, Any]) -> None:
 
 
 STRUCK = "faults: struck at "
-"""Begins the line in a process's log that says which mark it passed."""
+"""Prefix of the log line that names the mark which a process reached."""
 
 
 def _shift_clock(seconds: float) -> None:
@@ -185,7 +186,7 @@ def _strike(mark: Mapping[str, Any]) -> None:
     if mark["action"] == "wait":
         time.sleep(mark["seconds"])
     elif mark["action"] == "stop":
-        # Whoever watches this process lets it go on.
+        # The fleet, which watches this process, resumes it.
         os.kill(os.getpid(), signal.SIGSTOP)
     else:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,5 @@
-"""Ways to break the pipeline on purpose, put into room processes by the launcher. None of them is in the product."""
+"""Ways to break the pipeline on purpose, applied in service processes by the launcher. None of them is in the
+product."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A change that must not survive the harness. `scenario`: the one of `scenarios.py` that it must not survive."""
+    """A change that the harness must catch. `scenario`: the one of `scenarios.py` that must fail with it."""
 
     about: str
     scenario: str
@@ -35,7 +36,7 @@ def _fence_with_lt() -> None:
 
 
 def _actions(changed: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Every bulk action of Elasticsearch, changed."""
+    """Apply `changed` to every bulk action that is sent to Elasticsearch."""
     import orjson
 
     from openbrain.adapters.elasticsearch.generations import Generations

@@ -1,8 +1,8 @@
-"""Forks room processes from one that has everything imported: a fork, or `python -m tests.faults.processes.zygote`.
+"""Forks service processes from one that has everything imported: a fork, or `python -m tests.faults.processes.zygote`.
 
-Reads one JSON object a line, starts the service it describes as a process of its own, answers with its pid and reports
-the end of each. What runs in the child is the command an operator types (`openbrain run SERVICE` or `openbrain up`),
-after the launcher's wrappers (`inside.py`) were put in place. When the input closes, every child is killed.
+Reads one JSON object per line, starts the service it describes as a separate process, answers with its pid and reports
+the end of each. The child runs the command that an operator types (`openbrain run SERVICE` or `openbrain up`), after
+the launcher's wrappers (`inside.py`) were installed. When the input closes, every child is killed.
 """
 
 import ctypes
@@ -43,7 +43,7 @@ _IMPORTED = (
 
 
 def serve(asks: Any, answers: Any) -> None:
-    """In a fork: hear what is asked there, and answer there."""
+    """Run in a fork: read requests from `asks`, write to `answers`."""
     leave_server()
     for number, file in enumerate((asks, answers)):
         held = file.detach()
@@ -53,7 +53,7 @@ def serve(asks: Any, answers: Any) -> None:
 
 
 def main() -> None:
-    """Serve until the input ends."""
+    """Serve until the input closes."""
     for name in _IMPORTED:
         importlib.import_module(name)
     gc.collect()

@@ -1,4 +1,4 @@
-"""Those who write: each operation is repeated until it is acknowledged, as a careful client does."""
+"""Producers: each repeats an operation until it is acknowledged, as a careful client does."""
 
 import asyncio
 import contextlib
@@ -17,17 +17,17 @@ from tests.faults.producing.submissions import Submissions
 from tests.faults.verifying.oracle import Oracle
 
 LATER_S = 2.5
-"""When what expires soon expires."""
+"""After this time a memory expires that is to expire soon."""
 UNSETTLED = {408, 425, 429, 500, 502, 503, 504}
 
 
 class NeverAcknowledged(Exception):
-    """An operation was not answered in the time it had."""
+    """An operation was not acknowledged within its time limit."""
 
 
 @dataclass(slots=True)
 class Slot:
-    """What its producer knows of it."""
+    """What the producer knows of a slot's memory."""
 
     memory_id: str = ""
     content: str = ""
@@ -35,12 +35,12 @@ class Slot:
     body: dict[str, Any] = field(default_factory=dict)
     by_stream: bool = False
     as_made: bool = True
-    """Nothing was changed since."""
+    """Whether the memory is unchanged since it was stored."""
 
 
 @dataclass
 class Producers:
-    """Runs operations. `urls`: of the API's replicas."""
+    """Runs operations. `urls`: the replicas of the API."""
 
     seed: int
     urls: Sequence[str]
@@ -55,7 +55,7 @@ class Producers:
     _place: int = 0
 
     async def run(self, operations: Sequence[Operation], pause_s: float) -> None:
-        """One producer's operations in order."""
+        """Run one producer's operations in order."""
         chance = random.Random(self.seed * 7919 + (operations[0].number if operations else 0))
         async with httpx.AsyncClient(headers={"Authorization": f"Bearer {self.secret}"}, timeout=3) as http:
             for operation in operations:
@@ -158,20 +158,21 @@ class Producers:
         slot.as_made = False
 
     async def _race(self, http: httpx.AsyncClient, operation: Operation, slot: Slot) -> None:
-        """Two changes of the same content at once: either may be the last."""
+        """Change the same content twice at the same time: either change may be the last."""
         contents = [f"{operation.content} {side}" for side in ("left", "right")]
         await asyncio.gather(*(self._patch(http, operation, slot, {"content": each}) for each in contents))
         self.oracle.memories[slot.memory_id].contents = set(contents)
         slot.as_made = False
 
     async def _soon(self, http: httpx.AsyncClient, operation: Operation, slot: Slot) -> None:
-        """An expiry that is taken back before it comes: the memory must live."""
+        """Set an expiry and clear it before it passes: the memory must stay active."""
         await self._patch(http, operation, slot, {"expires_at": _moment(3600)})
         await self._patch(http, operation, slot, {"expires_at": None})
         slot.as_made = False
 
     async def _expire(self, http: httpx.AsyncClient, operation: Operation, slot: Slot) -> None:
-        """An answer that was lost may have done it already; a moment that passed meanwhile is refused: a new one."""
+        """Let the memory expire. A request whose answer was lost may have taken effect (404). A time that has passed
+        meanwhile is refused, so the next attempt sends a new one."""
         path = f"/v1/brain/memories/{slot.memory_id}"
         while True:
             answer = await self._insist(http, "PATCH", path, {"expires_at": _moment(LATER_S)})

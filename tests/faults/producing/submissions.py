@@ -14,12 +14,12 @@ from openbrain.streams.redis.connection import disconnect
 
 AWAY = (RedisError, OSError, TimeoutError)
 AGAIN_S = 4.0
-"""A producer that has heard nothing for so long submits again: an XADD is only as durable as its Redis."""
+"""A producer submits again if it is not acknowledged within this time: an XADD is only as durable as its Redis."""
 WORK = ("memory.stored", "memory.embedded", "memory.superseded")
 
 
 class Submissions:
-    """Appends submissions, and follows the work streams for what became of them."""
+    """Appends submissions, and follows the work streams to learn their outcome."""
 
     def __init__(self, client: Redis, prefix: str, workspace: str) -> None:
         self._redis, self._prefix, self._workspace = client, prefix, workspace
@@ -28,7 +28,7 @@ class Submissions:
         self._following: asyncio.Task[None] | None = None
         self.problems: list[str] = []
         self.archive: dict[str, dict[bytes, None]] = {stream: {} for stream in WORK}
-        """Every entry that was ever seen, in order: streams forget theirs."""
+        """Every entry ever seen, by stream, in order: the streams themselves are trimmed."""
         self.sent = 0
         self._over = False
 
@@ -36,14 +36,14 @@ class Submissions:
         self._following = asyncio.create_task(self._follow())
 
     async def stop(self) -> None:
-        """By word and not by cancellation: Python 3.11 can lose one inside a wait for Redis."""
+        """Stop by a flag, not by cancellation: Python 3.11 can lose a cancellation inside a wait for Redis."""
         self._over = True
         if self._following is not None:
             await asyncio.gather(self._following, return_exceptions=True)
         await disconnect(self._redis)
 
     async def submit(self, event_id: str, body: dict[str, Any], patience_s: float) -> str:
-        """The id of the memory. `TimeoutError` where nobody acknowledges."""
+        """Return the id of the memory. Raise `TimeoutError` if it is not acknowledged."""
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
             await self._append(event_id, body, deadline)

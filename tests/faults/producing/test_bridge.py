@@ -1,4 +1,4 @@
-"""The bridge between an agent and the server, cut off, killed and started again."""
+"""Tests of the bridge between an agent and the server: cut off, killed and restarted."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ WRITES = 500 if long_form() else 45
 
 @asynccontextmanager
 async def remembering(environment: dict[str, str]) -> AsyncIterator[Any]:
-    """A function that remembers and returns the answer; None where the process is gone."""
+    """Yield a function that stores a memory and returns the answer; None if the process is gone."""
     async with bridge(environment) as (process, put, out):
         put.write(f"{OPENING}\n{READY}\n".encode())
         await out.readline()

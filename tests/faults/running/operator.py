@@ -1,4 +1,4 @@
-"""What an operator does once a lying embedder is well again."""
+"""What an operator does once an embedder that failed is healthy again."""
 
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 def tried_again(run: "Run") -> None:
-    """Replay what it sent to the dead letters; where a flush took those, announce anew what failed, as
-    `openbrain reindex --stale` does."""
+    """Replay the embedder's dead letters. If a flush lost those, publish events for the failed memories, as `openbrain
+    reindex --stale` does."""
     kinds = {fault.kind for fault in run.plan.faults}
     if "embedder" in kinds:
         streams_reading.replay(run.link, run.prefix)

@@ -34,15 +34,15 @@ from tests.servers.processes.process import ServerProcess
 from tests.support.waiting import PATIENCE_S
 
 ANSWER_S = PATIENCE_S
-"""How long a producer waits for its acknowledgement, through all faults."""
+"""How long a producer waits for an acknowledgement, faults included."""
 CONVERGE_S = PATIENCE_S
 
 
 class Run:
-    """A plan on a world; what faults are done to."""
+    """The run of a plan in a world; faults act on it."""
 
     again_s = 1.0
-    """What is equal must still be so after a while: somebody may just have woken up."""
+    """Indexes that are equal must still be equal after this time: a stopped process may just have resumed."""
 
     def __init__(self, plan: Plan, world: World) -> None:
         self.plan, self.world = plan, world
@@ -76,7 +76,7 @@ class Run:
         self.world.reset_streams(self.plan.streams).close()
 
     async def _empty_truth(self) -> str:
-        """The secret of a key of its only workspace."""
+        """Empty the database; return the secret of a key of its only workspace."""
         return await self.world.reset_truth()
 
     def link(self) -> "redis.Redis":
@@ -92,7 +92,7 @@ class Run:
         return self.world.elasticsearch_url or (self.indexes.url if self.indexes else "")
 
     async def verdict(self) -> Verdict:
-        """Run it all."""
+        """Run the plan and return its verdict."""
         started = time.monotonic()
         self.folder.mkdir(parents=True)
         async with AsyncExitStack() as stack:
@@ -177,11 +177,11 @@ class Run:
             await self.fleet.ready(each)
 
     def apis(self) -> Sequence[Process]:
-        """Who answers requests."""
+        """Return the processes that serve the API."""
         return self.fleet.of("api")
 
     def start_room(self, service: str) -> None:
-        """All its replicas; marks and a wrong clock are the first one's."""
+        """Start all replicas of a service; marks and a wrong clock apply to the first one only."""
         for number in range(self.plan.replicas[service]):
             self.fleet.start(service, plan=self._room_plan(service) if number == 0 else None)
 
@@ -193,7 +193,8 @@ class Run:
         return {"marks": [dict(fault.more) for fault in marks], "skew_s": skews[0].more["skew_s"] if skews else 0}
 
     async def _work(self, submissions: Submissions, secret: str) -> Counter[int]:
-        """Operations and, meanwhile, faults; then what comes after. One agent waits for all that is stored."""
+        """Run operations and, meanwhile, faults; then the faults that come after them. One agent subscribes to all
+        stored memories."""
         await self._wait_for_all(secret)
         producers = Producers(
             self.plan.seed,
@@ -251,14 +252,14 @@ class Run:
         await strike(fault, self)
 
     async def _quiet(self) -> None:
-        """Until nothing is under way, or for a while."""
+        """Wait until no work is pending, at most CONVERGE_S."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CONVERGE_S):
                 while [each for each in await self._look() if each.kind == findings.LEFTOVER]:
                     await asyncio.sleep(0.2)
 
     async def _converged(self, submissions: Submissions) -> list[Finding]:
-        """What still differs when the time is over; nothing as soon as nothing does, twice."""
+        """Return the differences that remain at the deadline; return early once two successive checks find none."""
         found: list[Finding] = []
         deadline = time.monotonic() + (self.plan.converge_s * PATIENCE_S / 120 or CONVERGE_S)
         calm = False
@@ -268,7 +269,7 @@ class Run:
             calm = not found
             if calm and (was_calm or not self.again_s):
                 break
-            with contextlib.suppress(redis.RedisError):  # it may still have another fault: the next turn does it
+            with contextlib.suppress(redis.RedisError):  # another fault may still act: the next round retries
                 await asyncio.to_thread(tried_again, self)
             await asyncio.sleep(self.again_s if calm else 0.2)
         found += [Finding(findings.LOST, each) for each in self.oracle.problems]
@@ -293,7 +294,7 @@ class Run:
         )
 
     def _leftovers(self, truth: Truth) -> list[Finding]:
-        """What is under way, or nobody's any more."""
+        """Return work that is still pending or abandoned."""
         with contextlib.closing(self.link()) as link:
             found = list(streams_reading.leftovers(link, self.prefix))
             found += streams_reading.undeserved(streams_reading.dead_letters(link, self.prefix))
@@ -308,7 +309,7 @@ class Run:
         return found
 
     def _indexes(self, truth: Truth, entries_of: Callable[[Generation], Mapping[str, Entry]]) -> list[Finding]:
-        """Every generation that is written."""
+        """Compare every generation that is written to."""
         found: list[Finding] = []
         strict = self.plan.strict_tombstones
         model = {comparing.input_hash(said): (said, vector(said)) for said in list(self.double.served)}

@@ -1,4 +1,5 @@
-"""A seed whose stream server fails over: the master is killed, and another has what was replicated until then."""
+"""A seed whose stream server fails over: the master is killed, and a replica takes over with what was replicated by
+then."""
 
 import asyncio
 import contextlib
@@ -22,11 +23,12 @@ from tests.servers.tools.sentinels import Sentinels
 
 UNREPLICATED_AT = 0.6
 UNREPLICATED = 3
-"""From this share on operations wait until replicas stand still; so many entries are then the master's alone."""
+"""From this share of operations on, operations wait until the replicas are paused; this many entries then exist on the
+master only."""
 
 
 def failing_over(seed: int, count: int) -> Plan:
-    """Two failovers: one as it comes, one in which the replicas stand still before, so that entries are lost."""
+    """Plan two failovers: a plain one, and one before which the replicas are paused, so that entries are lost."""
     slots = 24
     made = operations(random.Random(seed), count, slots, ends_soon=True, long=False)
     return Plan(
@@ -45,14 +47,14 @@ def failing_over(seed: int, count: int) -> Plan:
 
 
 class SentinelRun(Run):
-    """On servers that Sentinels watch."""
+    """A run on stream servers that Sentinels watch."""
 
     def __init__(self, plan: Plan, world: World, servers: Sentinels) -> None:
         super().__init__(plan, world)
         self.servers = servers
         self._standing = threading.Event()
         self.lost = 0
-        """Entries that were acknowledged by a master and that the next one did not have."""
+        """Number of entries that a master acknowledged and the next master did not have."""
 
     @property
     def streams(self) -> ServerProcess:
@@ -72,7 +74,7 @@ class SentinelRun(Run):
         self.servers.link().flushall()
 
     async def _before(self, operation: Operation) -> None:
-        """Some come while the replicas stand still, however slow the failover before was."""
+        """Hold later operations back until the replicas are paused, however slow the failover before was."""
         while operation.number >= UNREPLICATED_AT * len(self.plan.operations) and not self._standing.is_set():
             await asyncio.sleep(0.05)
 
@@ -85,12 +87,12 @@ class SentinelRun(Run):
 
     def _fail_over(self, unreplicated: bool) -> None:
         master = self.servers.master()
-        # All of them: one that is just linked anew would follow on and lose nothing.
+        # Pause all replicas: one that just reconnected would resume replication and lose nothing.
         replicas = [each for each in self.servers.servers.values() if each is not master]
         if unreplicated:
             for replica in replicas:
                 replica.pause()
-            # What was sent lies with them already, read or not.
+            # The replicas' sockets already hold what was sent, whether they have read it or not.
             with contextlib.closing(self.servers.link(master.port)) as link:
                 link.execute_command("CLIENT", "KILL", "TYPE", "replica")  # type: ignore[no-untyped-call]
             before = self._entries(master.port)

@@ -1,5 +1,5 @@
-"""A seed in which every replica of every service is restarted in turn, round after round, while producers write, and
-ticks are asked for."""
+"""A seed in which every replica of every service is restarted in turn, round after round, while producers write and
+ticks are requested."""
 
 import asyncio
 import contextlib
@@ -21,11 +21,12 @@ from tests.support.waiting import until
 
 RESTARTS = "rolling restarts"
 SERVICES = (*ROOMS, "tick")
-"""Amygdala is restarted where its subscribers listen: tests/faults/signals."""
+"""Amygdala is restarted in the tests that have subscribers: tests/faults/signals."""
 
 
 def rolling(seed: int, count: int) -> Plan:
-    """Two replicas of each service: one works while the other is gone. Nobody compares: nothing may need it."""
+    """Plan two replicas of each service: one works while the other restarts. Reconciliation is off: nothing may need
+    it."""
     slots = 24
     made = operations(random.Random(seed), count, slots, ends_soon=True, long=False)
     return Plan(
@@ -43,7 +44,7 @@ def rolling(seed: int, count: int) -> Plan:
 
 
 class RollingRun(Run):
-    """On servers, for so many rounds."""
+    """A run with a given number of rounds of restarts."""
 
     def __init__(self, plan: Plan, world: World, rounds: int) -> None:
         super().__init__(plan, world)
@@ -52,7 +53,7 @@ class RollingRun(Run):
         self._key = ""
         self.longest_end_s = 0.0
         self.ticks: set[str] = set()
-        """Ticks that were accepted."""
+        """Ids of ticks that were accepted."""
 
     def _places(self, urls: Mapping[str, str]) -> dict[str, str]:
         vault = self.folder / "vault"
@@ -68,7 +69,7 @@ class RollingRun(Run):
         self.start_room("tick")
 
     async def _before(self, operation: Operation) -> None:
-        """Operations are spread over the restarts."""
+        """Spread operations over the restarts."""
         all_restarts = self._rounds * sum(self.plan.replicas.values())
         while self._restarted / all_restarts < operation.number / len(self.plan.operations):
             await asyncio.sleep(0.02)
@@ -82,7 +83,7 @@ class RollingRun(Run):
                 self.injected[f"{fault.kind} of {process.service}"] += 1
 
     async def _ask_for_tick(self) -> None:
-        """Of either replica of the API, again until one accepts it: once for all its attempts."""
+        """Request a tick from the API replicas in turn until one accepts it. All attempts share one idempotency key."""
         headers = {"Authorization": f"Bearer {self._key}", "Idempotency-Key": f"tick-{self._restarted}"}
 
         async def accepted() -> bool:
@@ -98,7 +99,7 @@ class RollingRun(Run):
         await until(accepted)
 
     def _leftovers(self, truth: Truth) -> list[Finding]:
-        """Ticks, too."""
+        """Also report ticks that were lost or did not finish."""
         with contextlib.closing(self.sql()) as link, link.cursor() as cursor:
             cursor.execute("SELECT id, state FROM ticks")
             states = dict(cursor.fetchall())

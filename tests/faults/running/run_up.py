@@ -21,7 +21,7 @@ _END_S = PATIENCE_S / 2
 
 
 class UpRun(Run):
-    """The embedded indexes belong to one process: it is stopped before they are looked into."""
+    """A run of `openbrain up`. The embedded indexes belong to one process, which is stopped before they are read."""
 
     again_s = 0.0
 
@@ -57,7 +57,7 @@ class UpRun(Run):
         return (self.data / "key").read_text(encoding="utf-8").strip()
 
     async def _tidy(self) -> None:
-        """The folder goes with the run."""
+        """Do nothing: the folder is removed with the run."""
 
     async def _look(self) -> list[Finding]:
         try:
@@ -101,5 +101,5 @@ class UpRun(Run):
 
 
 def run_of(plan: Plan, world: World) -> Run:
-    """The form that the plan asks for."""
+    """Return a run in the form that the plan asks for."""
     return UpRun(plan, world) if plan.form == UP else Run(plan, world)

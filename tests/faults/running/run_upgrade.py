@@ -1,4 +1,4 @@
-"""A seed in which a running earlier version is upgraded while producers write: first the schema, then each process."""
+"""A seed in which an earlier version is upgraded while producers write: first the schema, then each process."""
 
 import asyncio
 import random
@@ -15,7 +15,7 @@ from tests.faults.running.world import World
 UPGRADE = "upgrade"
 SCHEMA = f"{UPGRADE} of the schema"
 _ORDER = ("indexer-text", "indexer-vector", "embedder", "ingest", "matcher", "housekeeper", "api")
-"""As docs/how-to/upgrade.md says."""
+"""The order that docs/how-to/upgrade.md prescribes."""
 _EMPTY = """
 import sys
 from openbrain.adapters.sql.schema.commands import upgrade
@@ -30,7 +30,7 @@ print(asyncio.run(tenant(sys.argv[1], Path(sys.argv[2]))))
 
 
 def upgrading(seed: int, count: int) -> Plan:
-    """Two replicas of each service; nobody compares, so nothing may need it."""
+    """Plan two replicas of each service. Reconciliation is off: nothing may need it."""
     slots = 24
     made = operations(random.Random(seed), count, slots, ends_soon=True, long=False)
     return Plan(
@@ -48,24 +48,25 @@ def upgrading(seed: int, count: int) -> Plan:
 
 
 class UpgradeRun(Run):
-    """On servers that begin empty; `before` is what runs at first."""
+    """A run on empty servers that starts with the earlier version `before`."""
 
     def __init__(self, plan: Plan, world: World, earlier: Earlier, before: Zygote) -> None:
         super().__init__(plan, world)
         self._earlier, self._before_zygote = earlier, before
         self._steps = 1
         self.schema = ("", "")
-        """Its revision before and after."""
+        """Schema revision before and after the upgrade."""
         self.side_by_side = 0
-        """Operations that were acknowledged while each service ran in both versions."""
+        """Number of operations acknowledged while each service ran in both versions."""
 
     @property
     def _open(self) -> float:
-        """How many operations may have begun: each step lets as many through, which are under way in the next one."""
+        """Return how many operations may have begun. Each step admits an equal share, so that some are in progress
+        during the next step."""
         return self._steps / (4 + sum(self.plan.replicas.values())) * len(self.plan.operations)
 
     async def _empty_truth(self) -> str:
-        """With the schema of the earlier version, and a workspace that it made."""
+        """Create the schema and a workspace with the earlier version; return the secret."""
         await asyncio.to_thread(self._earlier.does, _EMPTY, self.truth.url)
         return await asyncio.to_thread(self._earlier.does, _TENANT, self.truth.url, str(self.world.folder))
 

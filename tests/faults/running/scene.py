@@ -1,4 +1,4 @@
-"""What faults are done to."""
+"""What faults act on."""
 
 import random
 from collections import Counter
@@ -13,7 +13,7 @@ from tests.servers.processes.process import ServerProcess
 
 
 class Scene(Protocol):
-    """A run, seen by a fault."""
+    """A run, as a fault sees it."""
 
     fleet: Fleet
     double: Double
@@ -22,7 +22,7 @@ class Scene(Protocol):
     injected: Counter[str]
     chance: random.Random
     archive: dict[str, dict[bytes, None]]
-    """Every entry of the work streams so far, by stream without prefix."""
+    """Every entry of the work streams so far, by stream name without prefix."""
 
     @property
     def streams(self) -> ServerProcess: ...

@@ -1,4 +1,4 @@
-"""A stream server that fails over, with everything running: what asynchronous replication loses is made again."""
+"""A stream server fails over under load: entries lost by asynchronous replication are published again."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from tests.support.waiting import PATIENCE_S
 DROPPED = (
     r"Exception ignored in. <(function (StreamWriter|AbstractConnection|_SelectorTransport)\.__del__|socket\.socket)"
 )
-"""The library drops, unclosed, what was connected to a master that is none any more."""
+"""Redis-py leaves connections to a former master unclosed, which Python reports when they are collected."""
 pytestmark = [
     pytest.mark.servers("redis", "mariadb", "elasticsearch"),
     pytest.mark.timeout(900),
@@ -49,7 +49,7 @@ def test_nothing_acknowledged_is_lost_by_a_failover(servers: World, replicated: 
 
     assert verdict.good, verdict.line()
     assert verdict.injected["failover"] == verdict.injected["failover unreplicated"] == 1
-    # That is what replication loses; the verdict says that it was made again.
+    # Replication lost these entries; the verdict says that their effects were restored.
     assert run.lost >= UNREPLICATED
     print(f"{run.lost} entries lost by replication, equal again after {verdict.converged_s:.1f} s")  # noqa: T201
 
@@ -59,7 +59,7 @@ async def test_a_subscriber_follows_to_the_next_master(replicated: Sentinels) ->
     replicated.wait_until_whole()
     with contextlib.closing(replicated.link()) as link:
         link.xadd(stream.name, {"__data__": b"{}"}, id="5-0")
-        # One that comes back copies everything first.
+        # A replica that comes back first copies everything.
         async with asyncio.timeout(PATIENCE_S):
             while await asyncio.to_thread(link.wait, 2, 1000) != 2:
                 pass

@@ -1,5 +1,5 @@
-"""Lifecycle operations by housekeepers that are killed at every chunk, or work beside each other: they do what the dry
-run told, and an undo gives all back."""
+"""Lifecycle operations by housekeepers that are killed at every chunk, or that run in parallel: their effect equals the
+dry run's report, and an undo restores everything."""
 
 from typing import Any
 
@@ -33,7 +33,8 @@ async def test_killed_at_every_chunk_and_beside_each_other(family: Family) -> No
         return operation_id
 
     async def worked(job: str, operation_id: str, points: tuple[str, ...]) -> dict[str, Any]:
-        """By killed ones where there are points, else by two at once, where two may have the index open."""
+        """Run by housekeepers that are killed, if the job has kill points; else by two in parallel, if two may open the
+        index."""
 
         async def ended() -> bool:
             one = await operations.operation(tenant.workspace, operation_id)
@@ -46,11 +47,12 @@ async def test_killed_at_every_chunk_and_beside_each_other(family: Family) -> No
             if points:
                 kills = await family.killed(points, ended)
                 assert kills >= len(points), (operation_id, kills)
-            while not await ended():  # each may have found it held by the other
+            while not await ended():  # each may have found it leased by the other
                 assert set(await family.worked(*replicas)) == {0}
         return await tenant.operation(operation_id)
 
-    # Every other job on each pair of indexes, killed or beside each other; in the long form all on both, both ways.
+    # The short form runs every other job on each pair of indexes; the long form runs all jobs on both, killed and in
+    # parallel.
     for number, (job, body) in enumerate(BODIES.items() if long_form() else [*BODIES.items()][family.shared :: 2]):
         looked_at = await tenant.ran(job)
         truth = await tenant.unversioned()

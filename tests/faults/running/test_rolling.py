@@ -1,4 +1,4 @@
-"""Every service restarted in turn while producers write: clients that retry see no error, and nothing is lost."""
+"""Every service is restarted in turn while producers write: clients that retry see no error, and nothing is lost."""
 
 import asyncio
 
@@ -12,7 +12,8 @@ from tests.support.forms import long_form
 pytestmark = pytest.mark.timeout(1800 if long_form() else 900)
 ROUNDS, COUNT = (10, 600) if long_form() else (1, 60)
 ANSWERED = {200, 201, 202, 204, 404, 409}
-"""What operations are answered with where nothing is wrong: some are about what is gone, or change at once."""
+"""Statuses without a fault: some operations address a memory that is gone, or change one at the same time as
+another."""
 TO_REPEAT = {0, 503}
 
 

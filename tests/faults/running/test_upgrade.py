@@ -1,4 +1,4 @@
-"""An upgrade from an earlier version while it serves: clients that retry see no error, and nothing is lost."""
+"""An upgrade from an earlier version under load: clients that retry see no error, and nothing is lost."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The servers of one worker: private ones that may be killed, prepared anew for each seed."""
+"""The servers of one worker: started for it alone, so that they may be killed; emptied for each seed."""
 
 import asyncio
 import contextlib
@@ -30,12 +30,12 @@ from tests.servers.processes.process import ServerProcess
 
 WORKSPACE = "default"
 DISK_MB = 48
-"""Of the small disk that a stream server's file lies on, where one can be mounted."""
+"""Size of the small disk for a stream server's file, if one can be mounted."""
 
 
 @dataclass
 class World:
-    """`elasticsearch_url`: of a server that may not be killed; '' where this worker has one of its own."""
+    """`elasticsearch_url`: a server that may not be killed; '' if this worker has its own."""
 
     zygote: Zygote
     double: Double
@@ -50,7 +50,7 @@ class World:
 
     @property
     def abilities(self) -> frozenset[str]:
-        """What may be asked of these servers beyond what every set can."""
+        """Return which optional faults and forms these servers support."""
         found = {f"streams {name}" for name in self.streams}
         found |= {"elasticsearch kill"} if self.elasticsearch is not None else set()
         found |= {"full disk"} if self.small_disk else set()
@@ -59,7 +59,7 @@ class World:
         return frozenset(found)
 
     def reset_streams(self, name: str) -> "redis.Redis":
-        """An empty stream server as an operator would start it; a client of it."""
+        """Empty a stream server and configure it as an operator would; return a client."""
         process = self.streams[name]
         (process.data / "filler").unlink(missing_ok=True)
         process.resume()
@@ -73,7 +73,7 @@ class World:
         return link
 
     async def reset_truth(self) -> str:
-        """An empty database with a workspace; the secret of its key."""
+        """Empty the database and create a workspace; return the secret of its key."""
         self.mariadb.resume()
         if not self.mariadb.alive:
             await asyncio.to_thread(self.mariadb.start)
@@ -82,7 +82,7 @@ class World:
 
     def _empty_tables(self) -> None:
         with contextlib.closing(self.sql()) as link, link.cursor() as cursor:
-            # Transactions of killed services hold locks until the server sees that they are gone.
+            # Transactions of killed services hold locks until the server notices that their connections are gone.
             cursor.execute(
                 "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND db IS NOT NULL"
             )
@@ -98,11 +98,11 @@ class World:
             link.commit()
 
     def sql(self) -> Any:
-        """A connection to the truth, around every proxy."""
+        """Return a direct connection to the database, around every proxy."""
         return connection(self.mariadb.url)
 
     def reset_elasticsearch(self) -> str:
-        """No index of an earlier seed; its URL."""
+        """Make the server ready, if it is this worker's; return its URL."""
         if self.elasticsearch is None:
             return self.elasticsearch_url
         self.elasticsearch.resume()
@@ -111,7 +111,7 @@ class World:
         return self.elasticsearch.url
 
     def drop_indexes(self, prefix: str) -> None:
-        """Those of one seed."""
+        """Delete the indexes of one seed."""
         url = self.elasticsearch_url or (self.elasticsearch.url if self.elasticsearch else "")
         with httpx.Client(base_url=url, timeout=20) as http, contextlib.suppress(httpx.HTTPError):
             found = http.get(f"/{prefix}*/_alias").json()
@@ -121,7 +121,7 @@ class World:
 
 
 async def tenant(url: str, folder: Path) -> str:
-    """A workspace in an empty database; the secret of its key."""
+    """Create a workspace in an empty database; return the secret of its key."""
     clock = SystemClock()
     truth = open_store(Truth(url=url), folder, clock)
     try:
@@ -140,7 +140,7 @@ async def tenant(url: str, folder: Path) -> str:
 
 
 def connection(url: str) -> Any:
-    """To a MariaDB by its URL."""
+    """Connect to a MariaDB by its URL."""
     parts = urlsplit(url)
     return pymysql.connect(
         host=parts.hostname or "",
@@ -160,7 +160,8 @@ def world(
     stream_servers: tuple[str, ...] = ("redis", "valkey"),
     small_disk: bool = True,
 ) -> Iterator[World]:
-    """Start what a worker needs; end it all afterwards. `small_disk`: under the stream servers, where one can be."""
+    """Start the servers of a worker; end them afterwards. `small_disk`: put the stream servers' files on one, if it can
+    be mounted."""
     with contextlib.ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="openbrain-faults-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -195,7 +196,7 @@ def _stream_server(name: str, *, small_disk: bool) -> Iterator[ServerProcess]:
         return
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", process.data], check=True)
     try:
-        # Else it would rewrite its file in the middle of a run, which needs the space twice.
+        # Otherwise the server could rewrite its append-only file during a run, which needs the space twice.
         before = process.recipe.command
         process.recipe = replace(
             process.recipe, command=lambda port, data: [*before(port, data), "--auto-aof-rewrite-percentage", "0"]

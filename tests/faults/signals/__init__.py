@@ -1,1 +1,1 @@
-"""Signals under faults: every subscriber hears every number, and knows at the end what the truth knows."""
+"""Signals under faults: every subscriber receives every number, and its final state equals the database's."""

@@ -17,7 +17,7 @@ from tests.servers.catalogue import server
 
 
 def main() -> int:
-    """0 where nothing was found."""
+    """Return 0 if no seed has findings."""
     options = _parser().parse_args()
     logs.configure(Logs(level="ERROR"))
     bad = 0
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def _seed(seed: int, options: argparse.Namespace, zygote: Zygote, place: Path) -> bool:
-    """Whether anything was found."""
+    """Run one seed; True if there are findings."""
     made = plan(seed, options.raises, kinds=SERVED if options.served else (), faults=options.faults)
     with ExitStack() as stack:
         streams = stack.enter_context(server(made.streams))

@@ -1,4 +1,4 @@
-"""The fleet that listens: half by Redis, half by server-sent events, each through a network that can fail."""
+"""The fleet of subscribers: half by Redis, half by server-sent events, each through a network that can fail."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -22,7 +22,7 @@ AT_ONCE = 50
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where agents find what they need, as they see it."""
+    """The addresses of one replica, as agents see them through its network."""
 
     url: str
     key: str
@@ -32,7 +32,7 @@ class Place:
 
 @dataclass
 class Agent:
-    """One that listens; it may go and come back with its cursor."""
+    """A subscriber that can disconnect and come back with its cursor."""
 
     name: str
     place: Place
@@ -47,7 +47,7 @@ class Agent:
         self.record = Record(self.name)
 
     async def begin(self) -> None:
-        """Listen, behind what was heard before."""
+        """Subscribe, resuming after the cursor."""
         brain = OpenBrain(
             self.place.url, self.place.key, agent=self.name, timeout_s=self.answer_s, attempts=1, breaker_failures=0
         )
@@ -63,7 +63,7 @@ class Agent:
         self.ear = await self._stack.enter_async_context(ear)
 
     async def end(self) -> None:
-        """Go away."""
+        """Disconnect."""
         self.ear = None
         await self._stack.aclose()
 
@@ -82,7 +82,7 @@ class Agent:
 def fleet(
     places: Sequence[Place], count: int, *, name: str = "agent", beat_s: float = 2.0, answer_s: float = ANSWER_S
 ) -> list[Agent]:
-    """Half by Redis and half by server-sent events, spread over the places."""
+    """Return a fleet: half by Redis, half by server-sent events, spread over the places."""
     return [
         Agent(
             f"{name}-{number}",
@@ -96,11 +96,11 @@ def fleet(
 
 
 async def all_of(agents: Sequence[Agent], do: Callable[[Agent], Awaitable[None]]) -> None:
-    """Some at once: a machine has so many cores."""
+    """Do it for all agents, a limited number at a time: a machine has only so many cores."""
     for start in range(0, len(agents), AT_ONCE):
         await asyncio.gather(*(do(agent) for agent in agents[start : start + AT_ONCE]))
 
 
 def lacking(agents: Iterable[Agent], top: int) -> list[str]:
-    """Who has not come so far."""
+    """Return the names of agents whose cursor is below `top`."""
     return [agent.name for agent in agents if agent.cursor < top]

@@ -1,4 +1,4 @@
-"""A whole fleet is halted, and goes on: with a stream server that dies in the middle, and a system that restarts."""
+"""A whole fleet is halted and resumed, while the stream server dies in between and the system restarts."""
 
 import asyncio
 import signal
@@ -25,25 +25,25 @@ from tests.support.waiting import PATIENCE_S
 
 T = TypeVar("T")
 SHARE = 0.1
-"""Of the fleet that has stopped when the stream server dies."""
+"""Share of the fleet that has stopped when the stream server dies."""
 
 
 @dataclass
 class Halting:
-    """How it went. Seconds."""
+    """Measurements of one run, in seconds."""
 
     agents: int
     findings: list[Finding] = field(default_factory=list)
     started_s: float = 0.0
     halted_s: float = 0.0
-    """From the XADD until everybody stood still."""
+    """From the XADD until every agent has stopped."""
     halting_cpu_s: float = 0.0
-    """Of this process alone, in which all of them live, until then."""
+    """CPU time of this process, which runs all agents, in that interval."""
     acknowledged_s: float = 0.0
     resumed_s: float = 0.0
 
     def line(self) -> str:
-        """For people."""
+        """Format the result for people."""
         said = f"{self.agents} subscribers: all halted after {self.halted_s:.2f} s "
         said += f"({self.halting_cpu_s:.2f} s of their one process's CPU), acknowledged after "
         said += f"{self.acknowledged_s:.2f} s, resumed after {self.resumed_s:.2f} s (began in {self.started_s:.1f} s)"
@@ -51,12 +51,12 @@ class Halting:
 
 
 async def halting(zygote: Zygote, streams: ServerProcess, folder: Path, *, agents: int) -> Halting:
-    """Half of the fleet by Redis, half by server-sent events."""
+    """Halt and resume a fleet: half of it by Redis, half by server-sent events."""
     result = Halting(agents)
     listeners, heartbeat_s = str(agents * 2), str(max(1, agents // 60))
     places = {"OPENBRAIN_SERVER__LISTENERS": listeners, "OPENBRAIN_SERVER__TUNING__HEARTBEAT_S": heartbeat_s}
     async with scene(zygote, streams, folder, settings=places) as made:
-        # A thousand by networks of this process would measure this process.
+        # A thousand connections through this process's proxies would measure the proxies.
         near = replace(made.places[0], url=made.process.url, redis=made.redis)
         everyone = fleet([near], agents, beat_s=max(5.0, agents / 20), answer_s=SILENCE_S)
         late = Agent("late", near, by_redis=True)
@@ -149,7 +149,7 @@ async def _until(holds: Callable[[], bool]) -> None:
 
 
 async def _answered(ask: Callable[[], Awaitable[T]]) -> T:
-    """By a system that may be starting."""
+    """Repeat a call to a system that may still be starting."""
     said = "nothing"
     try:
         async with asyncio.timeout(PATIENCE_S):

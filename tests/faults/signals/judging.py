@@ -1,4 +1,4 @@
-"""Holds what subscribers heard against the truth, and the truth against what was raised."""
+"""Compares what subscribers received with the database, and the database with what was raised."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ RANKS = {"info": 0, "warning": 1, "critical": 2, "nuclear": 3}
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a broadcast said of its signal."""
+    """What a broadcast reports of its signal."""
 
     seq: int
     signal_id: str
@@ -22,7 +22,7 @@ class Said:
 
 @dataclass
 class Record:
-    """What one subscriber was told, in its order, through all its lives. `begin`: it came when this was the last."""
+    """What one subscriber received, in order, across reconnects. `begin`: the last number before it joined."""
 
     name: str
     begin: int = 0
@@ -30,7 +30,7 @@ class Record:
 
     @property
     def state(self) -> dict[str, Said]:
-        """What it knows of each signal: what was said under the highest number."""
+        """Return its final state: for each signal, the broadcast with the highest number."""
         newest: dict[str, Said] = {}
         for each in self.said:
             if each.signal_id not in newest or newest[each.signal_id].seq <= each.seq:
@@ -39,7 +39,7 @@ class Record:
 
 
 def judge(truth: Truth, raised: Mapping[str, int], records: Iterable[Record]) -> list[Finding]:
-    """Every difference."""
+    """Return every difference."""
     found = [*_numbers(truth), *_raised(truth, raised)]
     for record in records:
         found += [*_heard(truth, record), *_known(truth.signals, record)]

@@ -1,4 +1,4 @@
-"""What a seed does: which signals are raised how, and what breaks meanwhile."""
+"""What a seed does: which signals are raised, how, and which faults strike meanwhile."""
 
 import random
 from dataclasses import dataclass, replace
@@ -11,14 +11,14 @@ SERVED = (
     *("kill amygdala leader", "kill housekeeper leader", "stop housekeeper leader"),
     *("kill in a raise", "flushed", "trimmed", "streams killed", "network redis", "network api"),
 )
-"""Of the form with services as processes of their own."""
+"""Faults of the form in which each service has processes of its own."""
 RESTARTS = "rolling restarts"
 MODES = ("blackhole", "reset", "refused", "half-open", "latency")
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """One raise. `key` says which signal it is; some come twice, and some signals are raised again."""
+    """One raise. `key` identifies the signal; some raises are sent twice, and some signals are raised again."""
 
     number: int
     key: str
@@ -29,13 +29,13 @@ class Raised:
 
     @property
     def id(self) -> str:
-        """Of its event: the same for every copy."""
+        """Id of the event: the same for every copy."""
         return f"r-{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`at`: the share of raises that were sent."""
+    """`at`: the share of raises sent when the fault strikes."""
 
     kind: str
     at: float
@@ -48,22 +48,22 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run."""
+    """The plan of one run."""
 
     seed: int
     streams: str
     raises: tuple[Raised, ...]
     faults: tuple[Fault, ...]
     nth: int
-    """At which raise of the process it is killed, where it is killed in one."""
+    """With a kill inside a raise: the number of the process's raise at which it is killed."""
     offline: tuple[float, float] = (0.1, 1.0)
-    """Between which shares one subscriber is away."""
+    """The share of raises sent when one subscriber disconnects, and when it comes back."""
     rounds: int = 0
-    """How often each replica of amygdala is restarted in turn."""
+    """How often each replica of amygdala is restarted."""
 
     @property
     def wanted(self) -> dict[str, int]:
-        """How often each signal was raised, copies left out."""
+        """How often each signal is raised, not counting copies."""
         counts: dict[str, int] = {}
         for each in self.raises:
             counts[each.key] = counts.get(each.key, 0) + 1
@@ -71,7 +71,7 @@ class Plan:
 
 
 def plan(seed: int, count: int, *, kinds: tuple[str, ...] = (), faults: int = 4) -> Plan:
-    """The same for the same arguments. `kinds`: exactly these; else as many as `faults` says, by chance."""
+    """Return a plan; deterministic. `kinds`: exactly these faults; if empty, `faults` of them at random."""
     chance = random.Random(seed)
     keys = [f"k-{number}" for number in range(max(1, count * 3 // 4))]
     again = [chance.choice(keys) for _ in range(count - len(keys))]
@@ -99,7 +99,7 @@ def plan(seed: int, count: int, *, kinds: tuple[str, ...] = (), faults: int = 4)
 
 
 def rolling(seed: int, count: int, rounds: int) -> Plan:
-    """Each replica of amygdala restarted in turn, so many rounds."""
+    """Plan `rounds` restarts of each replica of amygdala in turn."""
     return replace(plan(seed, count, kinds=(RESTARTS,)), rounds=rounds)
 
 

@@ -1,4 +1,4 @@
-"""Raises the signals of a plan, and insists until the truth has counted each."""
+"""Raises the signals of a plan, and repeats each until the database has counted it."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ BATCH = 20
 
 
 class Raising:
-    """`sent`: raises that were sent once at least."""
+    """`sent`: number of raises sent at least once."""
 
     def __init__(self, brain: OpenBrain, redis: Redis, prefix: str, chance: random.Random) -> None:
         self._brain, self._redis, self._chance = brain, redis, chance
@@ -30,7 +30,7 @@ class Raising:
         self.sent = 0
 
     async def all_of(self, raises: Sequence[Raised], pause: Callable[[], Awaitable[None]]) -> None:
-        """In their order, copies later and in any."""
+        """Send raises in order, batch by batch; copies come with a later batch in random order."""
         late: list[Raised] = []
         for start in range(0, len(raises), BATCH):
             batch = raises[start : start + BATCH]
@@ -42,7 +42,7 @@ class Raising:
             await pause()
 
     async def append(self, raises: Iterable[Raised]) -> None:
-        """By XADD, as long as somebody takes them; whether they arrived the truth will tell."""
+        """Send by XADD and ignore an unavailable server; the database shows whether they arrived."""
         with contextlib.suppress(*AWAY):
             async with self._redis.pipeline(transaction=False) as pipeline:
                 for each in raises:
@@ -50,8 +50,8 @@ class Raising:
                 await pipeline.execute()
 
     async def insist(self, raises: Sequence[Raised], uncounted: Callable[[], set[str]], every_s: float = 2.0) -> None:
-        """Again, in another order, until none is uncounted; ends by its caller's patience. What HTTP has acknowledged
-        is not said again."""
+        """Send again, in random order, the raises of signals that the database has not fully counted; the caller sets
+        the time limit. Raises that HTTP has acknowledged are not repeated."""
         while keys := await asyncio.to_thread(uncounted):
             again = [each for each in raises if each.key in keys and not each.by_http]
             self._chance.shuffle(again)
@@ -78,7 +78,7 @@ class Raising:
 
 
 def event(each: Raised) -> bytes:
-    """What stands in the entry."""
+    """Return the stream entry's body."""
     data = SignalRaised(
         workspace_id=WORKSPACE,
         source=each.source,

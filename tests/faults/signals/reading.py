@@ -1,4 +1,4 @@
-"""The verifier's own look at signals in the truth: plain SQL, no code of the product."""
+"""The verifier's independent view of signals in the database: plain SQL, no code of the product."""
 
 import contextlib
 import sqlite3
@@ -17,23 +17,23 @@ _OUTBOX = "SELECT count(*) FROM outbox"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A signal as the truth has it."""
+    """A signal in the database."""
 
     id: str
     key: str
     state: str
     severity: int
-    """That is broadcast, by rank."""
+    """Rank of the severity that was last broadcast."""
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Of one workspace."""
+    """The state of one workspace."""
 
     signals: tuple[Row, ...]
     broadcasts: dict[int, dict[str, Any]]
-    """Number -> data of the event."""
+    """Broadcast number -> data of the event."""
     waiting: int
     """Events in the outbox."""
 
@@ -43,14 +43,14 @@ class Truth:
 
 
 def read(file: Path) -> Truth:
-    """From a SQLite file that others write."""
+    """Read an SQLite file that other processes write."""
     with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=20)) as link:
         link.execute("BEGIN")
         return _truth(lambda query: link.execute(query).fetchall())
 
 
 def read_served(connect: Callable[[], "pymysql.Connection[Any]"]) -> Truth:
-    """From a MariaDB."""
+    """Read a MariaDB database."""
     with contextlib.closing(connect()) as link, link.cursor() as cursor:
         cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
 
@@ -62,7 +62,7 @@ def read_served(connect: Callable[[], "pymysql.Connection[Any]"]) -> Truth:
 
 
 def leading(connect: Callable[[], "pymysql.Connection[Any]"], lease: str) -> int:
-    """The process that holds it; 0 where none does."""
+    """Return the pid of the process that holds the lease; 0 if none does."""
     with contextlib.closing(connect()) as link, link.cursor() as cursor:
         cursor.execute("SELECT holder FROM leases WHERE name = %s", (lease,))
         row = cursor.fetchone()

@@ -1,4 +1,4 @@
-"""One seed: signals are raised while things break; at the end everybody must know the same."""
+"""One seed: signals are raised under faults; at the end every subscriber must have the same state."""
 
 import asyncio
 import contextlib
@@ -27,12 +27,12 @@ from tests.servers.processes.process import ServerProcess
 from tests.support.waiting import PATIENCE_S
 
 KEPT = 5
-"""Entries of the stream that are left when the one that was away comes back."""
+"""Entries left in the stream when the disconnected subscriber comes back."""
 
 
 @dataclass
 class Verdict:
-    """What became of a seed."""
+    """The result of a seed."""
 
     seed: int
     findings: list[Finding] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Verdict:
     restarts: int = 0
 
     def line(self) -> str:
-        """For people."""
+        """Format the result for people."""
         said = f"seed {self.seed}: {self.agents} agents, {self.broadcasts} broadcasts, {self.deliveries} deliveries, "
         said += f"{self.seconds:.1f} s, {', '.join(f'{count} {what}' for what, count in self.injected.items())}"
         return f"FAIL {said}: {told(self.findings)}" if self.findings else f"ok   {said}"
@@ -59,8 +59,8 @@ async def run(
     agents: int,
     database: ServerProcess | None = None,
 ) -> Verdict:
-    """All of it, on a stream server that may be killed. On a `database` every service is a process of its own, two
-    of each; without one all are one process."""
+    """Run the plan on a stream server that may be killed. With a `database`, every service runs as separate processes,
+    two of each; without one, all run in one process."""
     started, verdict = time.monotonic(), Verdict(plan.seed, agents=agents)
     if database is None:
         on = scene(zygote, streams, folder, marks=_marks(plan))
@@ -98,7 +98,7 @@ async def _work(plan: Plan, made: Scene, listening: Sequence[Agent], verdict: Ve
             await asyncio.sleep(0.01)
 
     async def away(agent: Agent) -> None:
-        """As if for an hour: the stream keeps nothing of it."""
+        """Disconnect as if for an hour: the stream keeps none of the broadcasts that were missed."""
         begins, ends = plan.offline
         await at(begins)
         await agent.end()
@@ -116,7 +116,7 @@ async def _work(plan: Plan, made: Scene, listening: Sequence[Agent], verdict: Ve
         await _strike(fault, made)
 
     async def pause() -> None:
-        """Raises are spread over the restarts."""
+        """Spread raises over the restarts."""
         await asyncio.sleep(0.02)
         while verdict.restarts * total < raising.sent * plan.rounds * REPLICAS:
             await asyncio.sleep(0.02)
@@ -185,7 +185,7 @@ async def _trim(made: Scene) -> None:
 
 
 async def _converge(plan: Plan, made: Scene, listening: Sequence[Agent], verdict: Verdict) -> None:
-    """Until everybody has come as far as the truth, or patience ends; then the judge."""
+    """Wait until every subscriber has the newest number of the database or time runs out; then judge."""
     truth: Truth | None = None
     late: list[str] = []
     with contextlib.suppress(TimeoutError):
@@ -205,7 +205,7 @@ async def _converge(plan: Plan, made: Scene, listening: Sequence[Agent], verdict
 
 
 async def _handled(listening: Sequence[Agent], top: int) -> None:
-    """What was heard stands in a queue before it is told to the handler."""
+    """Wait until handlers have processed the newest number: received broadcasts pass through a queue first."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE_S):
             while any(top not in {each.seq for each in agent.record.said[-500:]} for agent in listening):

@@ -1,4 +1,4 @@
-"""What a run of signals happens on: one process of the whole product, a stream server of its own, two networks."""
+"""The setup of a run of signals: one process with the whole product, one stream server, two failing networks."""
 
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from tests.servers.processes.process import ServerProcess
 
 OWN = {
     **SETTINGS,
-    # A storm is grouped; here each signal is to be told.
+    # Signals of one source are grouped in a storm; here each signal must be broadcast by itself.
     "OPENBRAIN_SIGNALS__TUNING__SOURCE_SIGNALS": "1000000",
     "OPENBRAIN_SERVER__TUNING__HEARTBEAT_S": "1",
 }
@@ -27,7 +27,7 @@ OWN = {
 
 @dataclass
 class Scene:
-    """`places`: as agents see it, by one replica of the API or another; `brain` and `redis` go around the networks."""
+    """`places`: addresses that agents use, one for each API replica; `brain` and `redis` bypass the networks."""
 
     fleet: Fleet
     streams: ServerProcess
@@ -37,11 +37,11 @@ class Scene:
     redis: Streams
     read: Callable[[], Truth]
     leader: Callable[[str], int] = lambda _: 0
-    """The process that leads a service's replicas; 0 where none does, or there is but one process."""
+    """Service -> pid of its leading replica; 0 if none leads or there is only one process."""
 
     @property
     def process(self) -> Process:
-        """The first, or the only one."""
+        """The first process, or the only one."""
         return self.fleet.processes[0]
 
     def process_of(self, service: str, which: str) -> Process:
@@ -62,7 +62,7 @@ async def scene(
     marks: Sequence[Mapping[str, object]] = (),
     settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Scene]:
-    """Started and ready; ended afterwards."""
+    """Start the setup and wait until it is ready; end it afterwards."""
     prefix = f"f{random.randrange(1 << 24):x}."
     data = folder / "data"
     data.mkdir(parents=True)

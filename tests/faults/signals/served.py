@@ -1,4 +1,5 @@
-"""What a run of signals happens on in production's form: each service a process, two replicas of each, on servers."""
+"""The setup of a run of signals in production's form: separate processes, two replicas of each service, real
+servers."""
 
 import asyncio
 import contextlib
@@ -23,7 +24,7 @@ from tests.servers.processes.process import ServerProcess
 from tests.support.waiting import until
 
 NOWHERE = "http://127.0.0.1:9"
-"""Signals need neither indexes nor models."""
+"""An unused address: signals need neither indexes nor models."""
 LEASES = {"amygdala": "amygdala-duties", "housekeeper": "housekeeper"}
 
 
@@ -36,7 +37,7 @@ async def served_scene(
     *,
     marks: Sequence[Mapping[str, object]] = (),
 ) -> AsyncIterator[Scene]:
-    """Started and ready; ended afterwards. `database`: an empty one, of this run alone."""
+    """Start the setup and wait until it is ready; end it afterwards. `database`: an empty one, for this run only."""
     prefix = f"f{random.randrange(1 << 24):x}."
     (folder / "cursors").mkdir(parents=True)
     await asyncio.to_thread(upgrade, database.url)
@@ -87,7 +88,7 @@ async def served_scene(
 
 
 async def _answers(process: Process, key: str) -> None:
-    """It is never ready: what it would recall from is nowhere."""
+    """Wait until the API answers. /ready never succeeds, because the indexes do not exist."""
 
     async def answers() -> bool:
         with contextlib.suppress(TryLater):

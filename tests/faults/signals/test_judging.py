@@ -1,4 +1,4 @@
-"""The verifier sees what it is there to see."""
+"""Tests that the verifier finds each kind of difference."""
 
 from dataclasses import replace
 from typing import Any

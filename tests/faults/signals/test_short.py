@@ -14,7 +14,7 @@ from tests.faults.signals.run import run
 from tests.servers.plugin import Starter
 from tests.support.forms import long_form
 
-pytestmark = pytest.mark.timeout(600)  # servers start first, and a bad seed is given its time
+pytestmark = pytest.mark.timeout(600)  # servers start first, and a failing seed waits for its full time limit
 
 ROUNDS, COUNT = (10, 2000) if long_form() else (1, 120)
 FAULTS = ("kill in a raise", "flushed", "streams killed", "network redis", "network api")

@@ -1,6 +1,6 @@
-"""A stand-in for Ollama's /api that can be slow, hang, refuse and lie: what the real one can't be made to do on demand.
+"""A stand-in for Ollama's /api that can be slow, hang, refuse and answer wrongly, which a real one can't be made to do.
 
-It speaks as Ollama 0.11 does. A vector depends on the text alone, so that everybody can compute it again.
+It speaks the protocol of Ollama 0.11. A vector depends on the text alone, so that the verifier can recompute it.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ MODES = ("slow", "hang", "error 500", "transient 400", "refusal 400", "wrong dim
 
 
 def vector(text: str) -> list[float]:
-    """What the double answers for a text."""
+    """Return the double's vector for a text."""
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
     return [float(number) for number in np.random.default_rng(seed).standard_normal(DIMENSIONS)]
 
@@ -29,18 +29,18 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: Any) -> None:
-        """A client that was killed in the middle is no error here."""
+        """Ignore a client that was killed during its request."""
 
 
 class Double:
-    """One server. `mode` may be changed at any time; '' answers as it should."""
+    """One server. `mode` may be changed at any time; '' answers correctly."""
 
     def __init__(self) -> None:
         self.mode = ""
         self.served: Counter[str] = Counter()
-        """How often each text was embedded properly."""
+        """How often each text was embedded correctly."""
         self.troubled = 0
-        """Requests that met a fault."""
+        """Number of requests that met a fault."""
         self._server = _Server(("127.0.0.1", 0), self._handler())
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
@@ -57,10 +57,10 @@ class Double:
         self.served.clear()
 
     def answer(self, texts: list[str]) -> tuple[int, bytes]:
-        """Status and body of one /api/embed."""
+        """Return status and body of one /api/embed."""
         mode = self.mode
         if texts == ["a"]:
-            # The question for the dimensions; who asks it gets an answer unless the whole server is in trouble.
+            # The request that determines the dimensions: it is answered unless the whole server is in trouble.
             mode = mode if mode in {"slow", "hang", "error 500"} else ""
         self.troubled += bool(mode)
         if mode in {"slow", "very slow"}:

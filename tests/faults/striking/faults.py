@@ -1,4 +1,4 @@
-"""How each fault of a plan is done to the servers and the services of a run."""
+"""How each fault of a plan is applied to the servers and services of a run."""
 
 import asyncio
 import contextlib
@@ -24,8 +24,8 @@ _UNPUBLISHED = "SELECT COUNT(*) FROM outbox"
 
 
 async def strike(fault: Fault, scene: Scene) -> None:
-    """Do it, and undo it after its time."""
-    if not fault.kind.endswith(("at a mark", "skew")):  # the former may never come to its mark: its process tells
+    """Apply the fault and undo it after its time."""
+    if not fault.kind.endswith(("at a mark", "skew")):  # a mark may never be reached: the process reports it
         scene.injected[str(fault)] += 1
     await _HOW[fault.kind](fault, scene)
 
@@ -61,14 +61,14 @@ async def _streams_kill(fault: Fault, scene: Scene) -> None:
 
 
 async def _streams_demoted(fault: Fault, scene: Scene) -> None:
-    """A failover: for a while it is the replica of a master that nobody reaches, and takes no writes."""
+    """Simulate a failover: for a while the server is the replica of an unreachable master, and refuses writes."""
     await _undone(scene, fault, ("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE"))
 
 
 async def _streams_flushed(fault: Fault, scene: Scene) -> None:
     await _until_published(fault, scene)
     with contextlib.closing(scene.link()) as link:
-        await _insist(link.flushall)  # in the middle of a failover it is refused
+        await _insist(link.flushall)  # refused during a failover
 
 
 async def _streams_paused(fault: Fault, scene: Scene) -> None:
@@ -99,8 +99,8 @@ def _fill(filler: Any) -> None:
 
 
 async def _lasts(fault: Fault, scene: Scene) -> None:
-    """Its time; and, where it is to last as long, until every operation is acknowledged and published, something is
-    embedded, or the model has failed somebody."""
+    """Wait for the fault's duration. If the fault asks for it, first wait until every operation is acknowledged and
+    published, a text is embedded, or the model has failed a request."""
     while fault.more.get("until done") and not scene.all_done():
         await asyncio.sleep(0.05)
     await _until_published(fault, scene)
@@ -125,7 +125,7 @@ def _ask(link: "redis.Redis", *command: str | int) -> None:
 
 
 async def _insist(call: Callable[[], Any]) -> None:
-    """On a server that may just be dead by another fault, or still starts."""
+    """Repeat a call to a server that may be down because of another fault, or still starting."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         with contextlib.suppress(redis.RedisError, OSError):
@@ -143,7 +143,7 @@ async def _truth_stopped(fault: Fault, scene: Scene) -> None:
 
 
 async def _truth_locks(fault: Fault, scene: Scene) -> None:
-    """Somebody holds half of the rows for longer than a write waits."""
+    """Lock half of the rows for longer than a write waits."""
     with contextlib.suppress(pymysql.MySQLError), contextlib.closing(await asyncio.to_thread(scene.sql)) as link:
         cursor = link.cursor()
         half = "SELECT id FROM memories WHERE CRC32(id) % 2 = 0 FOR UPDATE"
@@ -181,7 +181,7 @@ async def _network(fault: Fault, scene: Scene) -> None:
 
 
 async def _redelivery(_: Fault, scene: Scene) -> None:
-    """What was ever on the work streams, also what they have forgotten: twice more and in any order."""
+    """Append the entries ever seen on the work streams, trimmed ones included, twice more in random order."""
     await _insist(lambda: redeliver(scene))
 
 
@@ -198,7 +198,7 @@ def redeliver(scene: Scene) -> None:
 
 
 async def _spoilt(_: Fault, scene: Scene) -> None:
-    """What no room can take, among what they can."""
+    """Append invalid entries, which no service can handle, among the valid ones."""
     with contextlib.closing(scene.link()) as link:
         for stream in GROUPS:
             for body in (b"\xff\xfe " + SPOILT, b'{"specversion": "1.0", "note": "' + SPOILT + b'"}'):
@@ -211,8 +211,9 @@ async def _late_start(fault: Fault, scene: Scene) -> None:
 
 
 async def _another_replica(fault: Fault, scene: Scene) -> None:
-    """As soon as the one that runs stands still at its mark. When the other has done everything, what the first had in
-    hand too, the first goes on: what it does then nobody does again. `TimeoutError` where it never came to that."""
+    """Start another replica as soon as the first one is stopped at its mark. Once the other has handled everything, the
+    first one's pending entries included, resume the first: nothing repeats what it does then. Raise `TimeoutError` if
+    it does not come to that."""
     async with asyncio.timeout(PATIENCE_S):
         while not (found := scene.fleet.of(fault.target)) or not struck(found[0].log):
             await asyncio.sleep(0.02)
@@ -228,14 +229,14 @@ async def _another_replica(fault: Fault, scene: Scene) -> None:
 
 
 def _all_text_done(scene: Scene) -> bool:
-    """Nothing is left of it in the streams, so nobody has reason to read a row again."""
+    """True if the streams hold no pending entry for the text indexer, so that nothing will read a row again."""
     with contextlib.closing(scene.link()) as link:
         left = [each for each in leftovers(link, scene.prefix) if "for indexer-text:" in each.about]
     return not (left or _count(scene, _UNPUBLISHED) or _count(scene, _HALF_MARKED))
 
 
 async def _until_published(fault: Fault, scene: Scene) -> None:
-    """Where it is asked for: until the streams hold all that was committed so far."""
+    """If the fault asks for it, wait until everything committed so far is published."""
     while fault.more.get("published") and await asyncio.to_thread(_count, scene, _UNPUBLISHED):
         await asyncio.sleep(0.05)
 
@@ -247,7 +248,7 @@ def _count(scene: Scene, statement: str) -> int:
 
 
 async def _nothing(_: Fault, __: Scene) -> None:
-    """It was put into the process when it started."""
+    """Do nothing: the fault was installed in the process when it started."""
 
 
 _HOW: dict[str, Callable[[Fault, Scene], Awaitable[None]]] = {

@@ -1,4 +1,4 @@
-"""What happens to entries behind the product's back, in Elasticsearch."""
+"""Damage to index entries that the product does not notice, in Elasticsearch."""
 
 import httpx
 
@@ -7,7 +7,7 @@ from tests.faults.running.scene import Scene
 
 
 async def deletes_forgotten(scene: Scene) -> None:
-    """Elasticsearch remembers a delete for a minute by default: as if that had passed."""
+    """Make Elasticsearch forget deletes at once, as if the minute for which it remembers them had passed."""
     async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10) as http:
         settings = {"index.gc_deletes": "0s"}
         (await http.put(f"/{scene.prefix}*/_settings", json=settings)).raise_for_status()
@@ -20,7 +20,7 @@ async def _indexes(http: httpx.AsyncClient, prefix: str) -> list[str]:
 
 
 async def damaged(_: Fault, scene: Scene) -> None:
-    """Another text under the same revision, in every living text entry."""
+    """Change the text of every live text entry, keeping its revision."""
     async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10) as http:
         for name in await _indexes(http, scene.prefix):
             hits = (await http.post(f"/{name}/_search", json={"size": 1000})).json()["hits"]["hits"]
@@ -33,12 +33,12 @@ async def damaged(_: Fault, scene: Scene) -> None:
 
 
 async def lost(_: Fault, scene: Scene) -> None:
-    """Every other entry is gone from each index, as from one that was put back from an older copy."""
+    """Delete every other entry of each index, as if it was restored from an older copy."""
     async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10) as http:
         for name in await _indexes(http, scene.prefix):
             hits = (await http.post(f"/{name}/_search", json={"size": 1000})).json()["hits"]["hits"]
             for hit in hits[::2]:
-                # At its own version: a plain delete counts as one above, and is remembered for a minute.
+                # At the entry's own version: a plain delete would use the next one, which is remembered for a minute.
                 version = {"version": hit["_source"]["revision"], "version_type": "external_gte"}
                 (await http.delete(f"/{name}/_doc/{hit['_id']}", params=version)).raise_for_status()
             await http.post(f"/{name}/_refresh")

@@ -1,4 +1,4 @@
-"""A network between services and a server that is slow, swallows, cuts or goes half open."""
+"""A network between services and a server that can be slow, drop data, cut connections or be half open."""
 
 import asyncio
 from contextlib import suppress
@@ -9,19 +9,19 @@ MODES = ("latency", "blackhole", "reset", "half-open", "refused")
 
 
 class Network(TcpProxy):
-    """`mode`: '' passes; latency: 0.25 s a chunk, both ways; blackhole: nothing passes and nothing is told; half-open:
-    what is sent arrives, no answer comes back; refused: no new connection, and the old ones are cut."""
+    """`mode`: '' passes; latency: delays each chunk by 0.25 s, both ways; blackhole: drops everything silently;
+    half-open: requests arrive, answers do not; refused: cuts connections and refuses new ones."""
 
     def __init__(self, port: int) -> None:
         super().__init__(port)
         self.mode = ""
 
     def set(self, mode: str) -> None:
-        """From now on."""
+        """Switch to this mode from now on."""
         self.mode = mode
         self.silent = mode == "half-open"
         if mode in {"reset", "refused"} or not mode:
-            # After a hole, connections that lost something are of no use: the kernel would cut them in time.
+            # Connections that lost data in a blackhole are unusable: a kernel would time them out.
             self.cut()
             if mode == "reset":
                 self.mode = ""

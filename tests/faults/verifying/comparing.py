@@ -1,4 +1,4 @@
-"""The verifier's comparison: the truth against the indexes, and both against what was acknowledged. Pure."""
+"""The verifier's comparison: the database with the indexes, and both with what was acknowledged. Pure functions."""
 
 import hashlib
 import math
@@ -12,11 +12,11 @@ from tests.faults.verifying.oracle import Oracle
 from tests.faults.verifying.truth_reading import Generation, Row, Truth
 
 _SAME = 0.9999
-"""Cosine of a vector that came through float32."""
+"""Least cosine of two vectors that count as equal: float32 loses precision."""
 
 
 def acknowledged(truth: Truth, oracle: Oracle) -> Iterator[Finding]:
-    """Every acknowledged memory is there as it was acknowledged, and nothing else is."""
+    """Check that the database has every acknowledged memory as it was acknowledged, and no others."""
     for memory_id, expected in oracle.memories.items():
         row = truth.rows.get(memory_id)
         about = f"{memory_id} of operation {expected.operation}"
@@ -38,7 +38,8 @@ def acknowledged(truth: Truth, oracle: Oracle) -> Iterator[Finding]:
 
 
 def delivered(truth: Truth) -> Iterator[Finding]:
-    """Whoever waits for everything has all that is alive, and was told of the end of what he had."""
+    """Check that the inbox of an agent subscribed to everything has all active memories, and a withdrawal for each
+    ended one."""
     for row in truth.rows.values():
         withdrawn = truth.delivered.get(row.id)
         if row.alive and withdrawn is None:
@@ -54,7 +55,7 @@ def delivered(truth: Truth) -> Iterator[Finding]:
 
 
 def text(truth: Truth, generation: Generation, entries: Mapping[str, Entry], *, tombstones: bool) -> Iterator[Finding]:
-    """One full-text generation."""
+    """Compare one full-text generation."""
     yield from _strangers(truth, entries, generation.name)
     for row in truth.rows.values():
         entry = entries.get(row.id)
@@ -81,7 +82,7 @@ def vectors(
     *,
     tombstones: bool,
 ) -> Iterator[Finding]:
-    """One vector generation. `model`: input hash -> the input and what the model answers for it, where it is known."""
+    """Compare one vector generation. `model`: input hash -> the input and the model's vector, as far as known."""
     yield from _strangers(truth, entries, generation.name)
     for row in truth.rows.values():
         if row.alive and row.wants_vector:
@@ -144,7 +145,7 @@ def _without_vectors(
 def _vanished(
     row: Row, generation: Generation, entries: Mapping[str, Entry], *, first: int, tombstones: bool
 ) -> Iterator[Finding]:
-    """Passages that the row no longer has."""
+    """Check for passages that the row no longer has."""
     known = {point_id(row.id, number): number for number in range(max(row.passages_high, first) + 8)}
     for entry in entries.values():
         if entry.memory_id != row.id or entry.tombstone:
@@ -184,7 +185,7 @@ def _ended(row: Row, entry: Entry | None, about: str, *, tombstones: bool) -> It
 
 
 def point_id(memory_id: str, number: int) -> str:
-    """As the design says, computed here for ourselves."""
+    """Compute the id as the design specifies it, without the product's code."""
     return memory_id if number == 0 else str(uuid.uuid5(uuid.UUID(memory_id), str(number)))
 
 

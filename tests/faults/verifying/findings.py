@@ -1,31 +1,31 @@
-"""What the verifier has to say."""
+"""The findings that the verifier reports."""
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 LOST = "lost"
-"""Acknowledged, and not there or not as acknowledged."""
+"""Acknowledged, but missing or different."""
 GAP = "gap"
-"""In the truth, and not in an index."""
+"""In the database, but missing from an index."""
 GHOST = "ghost"
-"""Found in an index, and not in the truth, or ended there."""
+"""In an index, but not in the database, or ended there."""
 STALE = "stale"
-"""In the index as it was at an earlier revision, or with other content."""
+"""In an index at an earlier revision, or with other content."""
 AHEAD = "ahead"
-"""In the index at a revision that the truth never reached."""
+"""In an index at a revision that the database never reached."""
 DUPLICATE = "duplicate"
-"""Twice, where it was submitted once; or worked on twice, where nothing had failed."""
+"""Stored twice though submitted once; or processed twice though nothing failed."""
 TOMBSTONE = "tombstone"
-"""Ended, and nothing in the index would stop a late writer."""
+"""Ended, but no tombstone in the index would stop a late writer."""
 MARK = "mark"
-"""The row does not say what the indexes hold."""
+"""The row's index revisions differ from what the indexes hold."""
 LEFTOVER = "leftover"
-"""Work that nobody will do: pending entries, undelivered ones, a full outbox."""
+"""Unfinished work: pending or undelivered entries, a non-empty outbox."""
 DEAD = "dead"
-"""A dead letter that nobody deserved."""
+"""A dead letter of an entry that was valid."""
 PROCESS = "process"
-"""A service ended by itself."""
+"""A service ended unexpectedly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class Finding:
 
     kind: str
     about: str
-    """Never with a memory's content."""
+    """Never contains a memory's content."""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.about}"
 
 
 def told(findings: Iterable[Finding], most: int = 6) -> str:
-    """Counts by kind and the first few."""
+    """Format counts by kind and the first few findings."""
     all_of_them = list(findings)
     counts = ", ".join(f"{count} {kind}" for kind, count in sorted(Counter(each.kind for each in all_of_them).items()))
     return "; ".join([counts, *map(str, all_of_them[:most])])

@@ -1,4 +1,5 @@
-"""The verifier's own look at the indexes: Elasticsearch over HTTP, tantivy and qdrant-edge from their folders."""
+"""The verifier's independent view of the indexes: Elasticsearch over HTTP, tantivy and qdrant-edge from their
+folders."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,25 +13,25 @@ _PAGE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What stands under one id."""
+    """What an index holds under one id."""
 
     id: str
     memory_id: str
     revision: int
     tombstone: bool
     text: str | None = None
-    """None where the engine does not keep it, or in a vector index."""
+    """None if the engine does not store it, or in a vector index."""
     tags: tuple[str, ...] | None = None
     project: str | None = None
     vector: Sequence[float] | None = None
 
 
 def elasticsearch(url: str, index: str) -> dict[str, Entry]:
-    """All entries of an index that a search can see; nothing where there is no such index."""
+    """Return all searchable entries of an index; empty if the index does not exist."""
     with httpx.Client(base_url=url, timeout=20) as http:
         asked: dict[str, Any] = {"size": _PAGE, "query": {"match_all": {}}, "_source": {"exclude_vectors": False}}
         answer = http.post(f"/{index}/_search", json=asked)
-        if answer.status_code == 400:  # a server that never leaves vectors out does not know how to be asked for them
+        if answer.status_code == 400:  # versions that always return vectors do not know this option
             answer = http.post(f"/{index}/_search", json={**asked, "_source": True})
         if answer.status_code == 404:
             return {}
@@ -56,8 +57,8 @@ def _of_source(entry_id: str, source: Mapping[str, Any]) -> Entry:
 
 
 def tantivy(folder: Path, most: int = _PAGE) -> dict[str, Entry]:
-    """All live entries of a folder that nobody has open, of so many documents at most. A long text's passages have no
-    revision; each must belong to a living entry."""
+    """Return all live entries of a folder that no process has open; it must not hold more than `most`. Passages of a
+    long text have no revision; each must belong to a live entry."""
     from tantivy import Index, Query
 
     if not folder.exists():
@@ -81,7 +82,7 @@ def tantivy(folder: Path, most: int = _PAGE) -> dict[str, Entry]:
 
 
 def qdrant_edge(folder: Path, most: int = _PAGE, *, vectors: bool = True) -> dict[str, Entry]:
-    """All points of a shard that nobody has open, so many at most; with their vectors, or without."""
+    """Return all points of a shard that no process has open, at most `most`; with or without their vectors."""
     from qdrant_edge import EdgeShard, ScrollRequest
 
     if not folder.exists():

@@ -1,4 +1,4 @@
-"""What must be true at the end, known from what was acknowledged."""
+"""The expected final state, derived from acknowledgements."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,11 +13,11 @@ class Expected:
     memory_id: str
     operation: int
     contents: set[str]
-    """One of these; several only where two changes raced."""
+    """The content must be one of these; there are several only if two changes raced."""
     tags: set[tuple[str, ...]]
     wants_vector: bool
     reason: str = ALIVE
-    """Why it left recall; '' while it lives."""
+    """Why it was excluded from recall; '' while it is active."""
 
 
 @dataclass(slots=True)
@@ -26,9 +26,9 @@ class Oracle:
 
     memories: dict[str, Expected] = field(default_factory=dict)
     acknowledged: Counter[str] = field(default_factory=Counter)
-    """By kind of operation."""
+    """Number of acknowledgements by kind of operation."""
     problems: list[str] = field(default_factory=list)
-    """Answers that must not be."""
+    """Answers that must not occur."""
     refused: set[str] = field(default_factory=set)
     """Event ids of submissions whose acknowledgement is a dead letter."""
 

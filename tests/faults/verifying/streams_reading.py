@@ -1,4 +1,4 @@
-"""The verifier's own look at the streams: what is left undone, and what was buried."""
+"""The verifier's independent view of the streams: unfinished work and dead letters."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -18,11 +18,11 @@ GROUPS = {
     "memory.reindex": ("embedder", "indexer-text", "indexer-vector"),
 }
 SPOILT = b"spoilt by the harness"
-"""Stands in every entry that no room can take."""
+"""Part of every invalid entry that the harness appends."""
 
 
 def leftovers(link: "redis.Redis", prefix: str) -> Iterator[Finding]:
-    """Pending and undelivered entries of our groups."""
+    """Report pending and undelivered entries of our groups."""
     for stream, groups in GROUPS.items():
         name = prefix + stream
         if not link.exists(name):
@@ -45,7 +45,7 @@ def _undelivered(link: "redis.Redis", name: str, last: bytes) -> bool:
 
 
 def dead_letters(link: "redis.Redis", prefix: str) -> list[tuple[str, str, dict[bytes, bytes]]]:
-    """(stream, group, fields) of every dead letter."""
+    """Return (stream, group, fields) of every dead letter."""
     found = []
     for stream, groups in GROUPS.items():
         for group in groups:
@@ -55,7 +55,7 @@ def dead_letters(link: "redis.Redis", prefix: str) -> list[tuple[str, str, dict[
 
 
 def undeserved(letters: Sequence[tuple[str, str, dict[bytes, bytes]]]) -> Iterator[Finding]:
-    """Dead letters that are not of the harness's own spoilt entries; and spoilt ones that were buried twice."""
+    """Report dead letters that are not the harness's invalid entries, and invalid entries that were buried twice."""
     buried: set[tuple[str, str, bytes]] = set()
     for stream, group, fields in letters:
         body, entry = fields.get(b"__data__", b""), fields.get(b"entry", b"")
@@ -69,7 +69,7 @@ def undeserved(letters: Sequence[tuple[str, str, dict[bytes, bytes]]]) -> Iterat
 
 
 def replay(connect: "Callable[[], redis.Redis]", prefix: str) -> None:
-    """What the embedder buried is submitted to it again, as an operator does when the model is well."""
+    """Replay the embedder's dead letters, as an operator does when the model is healthy again."""
     with contextlib.closing(connect()) as link:
         for stream in (each for each, groups in GROUPS.items() if "embedder" in groups):
             name = f"{prefix}{stream}.embedder.dead"
@@ -83,7 +83,7 @@ def replay(connect: "Callable[[], redis.Redis]", prefix: str) -> None:
 def announce(
     connect: "Callable[[], redis.Redis]", prefix: str, workspace: str, failed: Sequence[tuple[str, int]]
 ) -> None:
-    """An event for each of these (memory, revision)."""
+    """Publish an event for each of these (memory, revision)."""
     about = {"specversion": "1.0", "source": "/faults", "type": "openbrain.memory.stored.v1"}
     with contextlib.closing(connect()) as link:
         for memory, revision in failed:

@@ -1,4 +1,4 @@
-"""The verifier sees each kind of difference, and none where there is none."""
+"""Tests that the verifier finds each kind of difference, and none in a correct state."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ def row(memory_id: str, reason: str = "") -> Row:
 
 @dataclass
 class Case:
-    """One living memory with two passages, one that was forgotten; all as it must be."""
+    """One active memory with two passages and one forgotten memory, all correct."""
 
     truth: Truth = field(
         default_factory=lambda: Truth(

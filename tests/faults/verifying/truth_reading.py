@@ -1,4 +1,4 @@
-"""The verifier's own look at the truth: plain SQL, no code of the product."""
+"""The verifier's independent view of the database: plain SQL, no code of the product."""
 
 import array
 import sqlite3
@@ -33,7 +33,7 @@ WRITTEN = ("serving", "building", "kept")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A memory as the truth has it."""
+    """A memory's row."""
 
     id: str
     content: str
@@ -42,7 +42,7 @@ class Row:
     revision: int
     reason: str
     expires_at: int
-    """Microseconds; 0 never."""
+    """Microseconds; 0: never."""
     indexed: bool
     text_revision: int
     vector_revision: int
@@ -57,7 +57,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A model input of a memory."""
+    """One passage of a memory, as the model gets it."""
 
     number: int
     revision: int
@@ -79,16 +79,16 @@ class Truth:
 
     rows: dict[str, Row]
     passages: dict[tuple[str, str], list[Passage]]
-    """By model and memory, in order."""
+    """(model, memory) -> passages in order."""
     generations: list[Generation]
     outbox: int
     delivered: dict[str, bool]
-    """By memory that was put into the inbox of who waits for all: whether it was withdrawn."""
+    """Memory in the inbox of the agent subscribed to everything -> whether it was withdrawn."""
     unmatched: int
 
 
 def read(url: str) -> Truth:
-    """`url`: as the product has it, or the path of an SQLite file."""
+    """`url`: a database URL as the product takes it, or the path of an SQLite file."""
     if "://" not in url:
         with sqlite3.connect(f"file:{Path(url)}?mode=ro", uri=True, timeout=10) as connection:
             try:
@@ -113,7 +113,7 @@ def read(url: str) -> Truth:
 
 
 def _read(cursor: Any) -> Truth:
-    # One transaction: MariaDB's REPEATABLE READ and SQLite both show one moment.
+    # One transaction: MariaDB's REPEATABLE READ and SQLite both give a consistent snapshot.
     if isinstance(cursor, sqlite3.Cursor):
         cursor.execute("BEGIN")
     else:
@@ -172,7 +172,7 @@ def _row(values: Sequence[Any]) -> Row:
 
 
 def floats(raw: bytes) -> Sequence[float]:
-    """32-bit floats, little-endian."""
+    """Decode little-endian 32-bit floats."""
     numbers = array.array("f", raw)
     if sys.byteorder == "big":
         numbers.byteswap()

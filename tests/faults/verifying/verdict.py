@@ -1,4 +1,4 @@
-"""What became of a seed, in words."""
+"""The result of a seed, in words."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from tests.faults.verifying.findings import Finding, told
 
 @dataclass
 class Verdict:
-    """What became of a seed."""
+    """The result of a seed."""
 
     seed: int
     form: str
@@ -28,7 +28,7 @@ class Verdict:
         return not self.findings
 
     def line(self) -> str:
-        """What to read; and, where it failed, what to type."""
+        """Return a summary line; if the seed failed, with the command that repeats it."""
         acknowledged = sum(self.acknowledged.values())
         said = f"seed {self.seed} ({self.form}): {acknowledged} acknowledged, {sum(self.injected.values())} faults"
         said += f", {self.restarts} restarts, {self.seconds:.1f} s (converged in {self.converged_s:.1f} s)"
@@ -38,6 +38,6 @@ class Verdict:
 
 
 def logs_of(verdict: Verdict, folder: Path) -> None:
-    """Keep the ends of the services' logs beside the result."""
+    """Write the last log lines of the services into `folder`."""
     for name, said in verdict.log_tails.items():
         (folder / f"seed-{verdict.seed}-{name}.log").write_text(said, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""OpenBrain as processes that can be killed: all in one on embedded parts, or services on servers."""
+"""OpenBrain as processes that can be killed: all in one with embedded parts, or services on servers."""
 
 import os
 from collections.abc import AsyncIterator, Sequence
@@ -18,11 +18,11 @@ from tests.support.processes.short_pauses import shorten
 from tests.support.waiting import PATIENCE_S, until
 
 PATIENT = {"OPENBRAIN_RECALL__TUNING__INDEX_TIMEOUT_S": "60", "OPENBRAIN_STREAMS__TUNING__POLL_S": "0.3"}
-"""A busy machine is slow, and that an answer lacks an index is not what is looked for here."""
+"""On a busy machine an answer may lack an index, which these tests do not check."""
 
 
 class RunningBrain(Protocol):
-    """An address and a key that outlive its processes."""
+    """An address and a key that stay valid when processes are restarted."""
 
     url: str
     key: str
@@ -73,7 +73,7 @@ async def embedded_brain(home: Path) -> AsyncIterator[EmbeddedBrain]:
 
 
 class ServiceBrain:
-    """Services on servers; what is killed is the API and whatever indexes."""
+    """Services on servers; a kill ends the API, the embedder and the indexers."""
 
     def __init__(self, services: Services, key: str) -> None:
         self.key, self._services, self._port = key, services, free_port()
@@ -105,7 +105,7 @@ async def answering(url: str) -> None:
 
 
 async def thoughts(brain: RunningBrain, session: str, kind: str = "message") -> Sequence[dict[str, Any]]:
-    """All of a session, in the order in which they were stored."""
+    """Return all thoughts of a session, in the order in which they were stored."""
     found: list[dict[str, Any]] = []
     headers, cursor = {"authorization": f"Bearer {brain.key}"}, ""
     async with httpx.AsyncClient(base_url=brain.url, headers=headers, timeout=PATIENCE_S) as http:

@@ -1,4 +1,4 @@
-"""OpenClaw's gateway in a home of its own: it is asked over HTTP, killed, and started again on what it left."""
+"""OpenClaw's gateway in its own home: called over HTTP, killed, and restarted on the same files."""
 
 import asyncio
 import contextlib
@@ -22,21 +22,21 @@ from tests.support.processes.finished import finished
 from tests.support.waiting import PATIENCE_S, until
 
 ANSWER = 2_000
-"""Tokens of one."""
+"""Tokens of one answer."""
 START_S = 2.5 * PATIENCE_S
 _TOKEN = "token-of-the-test"
 
 
 @dataclass
 class Gateway:
-    """`plugin`: the folder of the built context engine; None leaves the host's own."""
+    """`plugin`: the folder of the built context engine; None: the host's own engine."""
 
     home: Path
     model_url: str
     plugin: Path | None = None
     package: NpmClient = OPENCLAW
     agents: Sequence[str] = ()
-    """Where there are more than main."""
+    """The agents, if there are more than main."""
     port: int = field(default_factory=free_port)
     _running: "subprocess.Popen[bytes] | None" = None
 
@@ -52,11 +52,11 @@ class Gateway:
         return (self.home / "gateway.log").read_text()
 
     def transcript(self, agent: str = "main") -> Path:
-        """The database of an agent's sessions."""
+        """Return the path of an agent's session database."""
         return self.home / ".openclaw" / "agents" / agent / "agent" / "openclaw-agent.sqlite"
 
     def configure(self, brain_url: str, key: str) -> None:
-        """As `openbrain connect openclaw` does it."""
+        """Configure the host as `openbrain connect openclaw` does."""
         settings = self._own_settings()
         if self.plugin is not None:
             home = self.home
@@ -66,11 +66,11 @@ class Gateway:
             )
             (edit,) = CLIENTS["openclaw"].edits(places, bridge)
             settings = json.loads(edit.added(json.dumps(settings).encode()))
-            settings.pop("mcp")  # no tools of ours here
+            settings.pop("mcp")  # without our tools
             settings["plugins"]["entries"][OPENCLAW_ENGINE]["config"]["timeoutMs"] = 10_000  # a busy machine is slow
         plugins = settings.setdefault("plugins", {})
         plugins.setdefault("slots", {})["memory"] = "none"
-        plugins["allow"] = [OPENCLAW_ENGINE]  # a dozen others would be loaded at each start
+        plugins["allow"] = [OPENCLAW_ENGINE]  # otherwise a dozen others are loaded at each start
         self._settings.write_text(json.dumps(settings))
 
     def _own_settings(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Gateway:
         provider = {"baseUrl": f"{self.model_url}/v1", "apiKey": "none", "api": "openai-completions"}
         agents: dict[str, Any] = {"entries": {name: {} for name in self.agents}} if self.agents else {}
         defaults: dict[str, Any] = {"model": {"primary": f"scripted/{MODEL}"}}
-        if self.plugin is None:  # the host refuses summaries without its headings, which a scripted model does not know
+        if self.plugin is None:  # the host refuses summaries without its headings, which a scripted model lacks
             defaults["compaction"] = {"qualityGuard": {"enabled": False}}
         return {
             "models": {"providers": {"scripted": {**provider, "models": [model]}}},
@@ -114,7 +114,7 @@ class Gateway:
             await until(answers, START_S, 0.1)
 
     def kill(self, number: int = signal.SIGKILL) -> None:
-        """With all that it started."""
+        """Kill it with all processes that it started."""
         if self._running is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._running.pid, number)
@@ -122,7 +122,7 @@ class Gateway:
             self._running = None
 
     async def says(self, text: str, session: str = "t1", agent: str = "main") -> str:
-        """One turn; the model's answer."""
+        """Run one turn; return the model's answer."""
         asked = {"model": f"openclaw/{agent}", "messages": [{"role": "user", "content": text}]}
         headers = {"authorization": f"Bearer {_TOKEN}", "x-openclaw-session-key": f"agent:{agent}:{session}"}
         async with httpx.AsyncClient(timeout=START_S) as http:
@@ -133,7 +133,7 @@ class Gateway:
         return answer
 
     async def compact(self, session: str = "t1", agent: str = "main") -> str:
-        """By command; what it printed."""
+        """Compact by command; return what it printed."""
         to = ["--url", f"ws://127.0.0.1:{self.port}", "--token", _TOKEN]
         return await self.command("sessions", "compact", f"agent:{agent}:{session}", *to)
 
@@ -146,5 +146,5 @@ class Gateway:
         return {**own, **skipped}
 
     async def ended(self) -> None:
-        """Kill it, whatever it does."""
+        """Kill it in any state."""
         await asyncio.to_thread(self.kill)

@@ -1,4 +1,4 @@
-"""The context engine as it is installed: built, with nothing else beside it than it asks for."""
+"""The context engine as installed: built, with only its declared dependencies next to it."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ async def built_plugin(folder: Path) -> Path:
     need("openclaw")
     built = folder / "plugin"
     shutil.copytree(SOURCES, built, ignore=shutil.ignore_patterns("node_modules", "dist"))
-    # A folder of links, so that the host can be put beside them for a while.
+    # A folder of links, so that the host can be added to it for a while.
     (built / "node_modules").mkdir()
     for module in (await _modules()).iterdir():
         (built / "node_modules" / module.name).symlink_to(module)
@@ -40,12 +40,12 @@ async def _modules() -> Path:
         await npm(unfinished, "ci", "--ignore-scripts", "--omit=peer", "--no-audit", "--no-fund", "--prefer-offline")
         try:
             unfinished.rename(kept)
-        except OSError:  # another worker was sooner
+        except OSError:  # another worker was faster
             shutil.rmtree(unfinished)
     return kept / "node_modules"
 
 
 async def npm(folder: Path, *words: str) -> str:
-    """The registry and its certificates are the machine's."""
+    """Run npm with the registry and certificates of this machine."""
     environment: Mapping[str, str] = {**os.environ, "PATH": f"{Path(NODE.program).parent}:/usr/bin:/bin"}
     return await finished([shutil.which("npm") or "npm", *words], folder, NPM_S, **environment)

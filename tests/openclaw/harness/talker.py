@@ -1,6 +1,7 @@
-"""A model that talks: it does what the last prompt says, and keeps every request that it gets.
+"""A scripted model: it does what the last prompt says, and keeps every request.
 
-`CALL {"name": ..., "args": {...}}` in a prompt is one call of a tool. A request without tools asks for a summary.
+`CALL {"name": ..., "args": {...}}` in a prompt makes it call that tool once. A request without tools asks for a
+summary.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ Json = dict[str, Any]
 _CALL = re.compile(r"CALL (\{.*\})")
 _NAME = re.compile(r"\[(\S+) #(\d+)\]")
 _NOT_SAID = ("<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<openbrain-")
-"""How messages begin that stand among those of the user, and that nobody has said."""
+"""Prefixes of messages with the role user that no user wrote."""
 SUMMARY_CHARS = 3_000
 WINDOW = 32_000
 CHARS_PER_TOKEN = 4
@@ -50,12 +51,12 @@ class Asked:
 class Talker:
     asked: list[Asked] = field(default_factory=list)
     summaries: list[str] = field(default_factory=list)
-    """Prompts that asked for one."""
+    """Prompts of requests for a summary."""
     window: int = WINDOW
     refused: int = 0
-    """Requests that were longer."""
+    """Number of requests refused because they exceed the context length."""
     held: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when a prompt with HOLD came; the first of them is never answered."""
+    """Set when a prompt with HOLD arrives; the first one is never answered."""
 
     def app(self) -> Starlette:
         return Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
@@ -92,7 +93,7 @@ def content_of(message: Mapping[str, Any]) -> str:
 
 
 def _prompt(messages: Sequence[Mapping[str, Any]]) -> tuple[str, int]:
-    """Last user message and the number of tool results after it."""
+    """Return the last user message and the number of tool results after it."""
     results = 0
     for message in reversed(messages):
         if message["role"] == "tool":
@@ -103,7 +104,7 @@ def _prompt(messages: Sequence[Mapping[str, Any]]) -> tuple[str, int]:
 
 
 def _summary(text: str) -> str:
-    """Summary as a model might write it: the beginning of each line, as many as fit."""
+    """Return a summary as a model might write it: the beginning of each line, as many lines as fit."""
     lines = [line[:90] for line in text.splitlines() if line.strip()]
     kept: list[str] = []
     for line in lines:

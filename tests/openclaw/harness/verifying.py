@@ -1,4 +1,4 @@
-"""What must hold between a host's transcript, the stored thoughts, and the requests that its model got."""
+"""What must be true of a host's transcript, the stored thoughts, and the requests that its model received."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -13,18 +13,19 @@ from tests.openclaw.harness.gateway import ANSWER
 from tests.openclaw.harness.talker import CHARS_PER_TOKEN, WINDOW, Asked
 
 Said = tuple[str, str]
-"""The role, and the text without white space: JSON of calls is spaced by whoever writes it."""
+"""The role, and the text without white space, because writers format the JSON of calls differently."""
 
 
 def sessions(database: Path) -> Sequence[str]:
-    """Keys of all sessions in which something was said."""
+    """Return the keys of all sessions that have messages."""
     read = openclaw.rows_of(database)
     assert read is not None
     return list(dict.fromkeys(row["session"] for row in read() if not isinstance(row, BrokenRow)))
 
 
 def transcript(database: Path, session: str) -> Sequence[Sequence[Said]]:
-    """The finished turns of a session, as the host keeps them. One that was cut off has no answer, and is none."""
+    """Return the finished turns of a session, as the host keeps them. An interrupted turn has no answer and is not
+    counted."""
     read = openclaw.rows_of(database)
     assert read is not None
     rows = [row for row in read() if not isinstance(row, BrokenRow) and row["session"] == session]
@@ -40,7 +41,8 @@ def transcript(database: Path, session: str) -> Sequence[Sequence[Said]]:
 
 
 def _announced(message: Mapping[str, Any]) -> bool:
-    """Answers a sub-agent's end while nobody speaks: the host hands that to no engine and no model."""
+    """Whether the message answers a sub-agent's end without a user message: the host passes it to no engine and no
+    model."""
     return str(message.get("__openclaw", {}).get("runId", "")).startswith("announce:")
 
 
@@ -57,7 +59,7 @@ def _bare(text: str) -> str:
 
 
 def stored_once_in_order(turns: Sequence[Sequence[Said]], thoughts: Sequence[Mapping[str, Any]]) -> None:
-    """Every finished turn, every message once, in the order of the transcript."""
+    """Check that each message of each finished turn is stored once, in the order of the transcript."""
     expected = [said for turn in turns for said in turn]
     stored = said(thoughts)
     assert len({row["id"] for row in thoughts}) == len(thoughts)
@@ -72,7 +74,7 @@ def within_window(asked: Asked) -> None:
 
 
 def pairs_whole(asked: Asked) -> None:
-    """Each call has its result right behind it, and no result is without its call."""
+    """Check that each call is followed directly by its result, and that no result lacks its call."""
     waiting: list[str] = []
     for message in asked.messages:
         if message["role"] == "tool":
@@ -85,12 +87,12 @@ def pairs_whole(asked: Asked) -> None:
 
 
 def stable_shares(requests: Sequence[Asked], first: int = 0) -> Sequence[float]:
-    """How much of each request is the beginning of the next; `first`: 1 leaves out the system's prompt."""
+    """Return the share of each request that is a prefix of the next one; `first`: 1 leaves out the system prompt."""
     texts = [orjson.dumps(asked.messages[first:])[:-1].decode() for asked in requests]
     return [_beginning(before, now) / len(before) for before, now in pairwise(texts)]
 
 
 def _beginning(one: str, other: str) -> int:
-    """So many characters are the same."""
+    """Return the length of the common prefix."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))

@@ -41,7 +41,7 @@ _PYTHON = {
 
 
 def install(names: list[str]) -> dict[str, State]:
-    """Install the missing ones of these side by side, and say how each stands."""
+    """Install the missing ones of these in parallel, and return the state of each."""
     missing = [name for name in names if isinstance(available(name), Missing)]
     reasons: dict[str, str] = {}
     if missing:
@@ -74,7 +74,7 @@ def _jobs(missing: list[str]) -> Iterator[Callable[[], dict[str, str]]]:
 def _debian(missing: list[str]) -> dict[str, str]:
     wanted = [name for name in _DEBIAN if name in missing]
     reasons: dict[str, str] = {}
-    # One after the other: apt allows no second apt beside it.
+    # One after the other: two apt processes can't run at the same time.
     for name in wanted:
         reasons |= _attempt(name, partial(install_debian.install_package, name))
     if "mariadb" in wanted and "mariadb" not in reasons:
@@ -85,7 +85,7 @@ def _debian(missing: list[str]) -> dict[str, str]:
 
 
 def _attempt(name: str, job: Callable[[Step], None]) -> dict[str, str]:
-    """Why this one couldn't be installed; nothing when it could. The others go on either way."""
+    """Return {name: reason} if this one can't be installed, else nothing. The others continue either way."""
     step = Step(name)
     try:
         job(step)

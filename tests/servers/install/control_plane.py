@@ -17,7 +17,8 @@ _BUILD = ("build", "-p", "2", "-trimpath", "-buildvcs=false")
 
 
 def install_kube(step: Step) -> None:
-    """Build the control plane, once. The Go command keeps what it compiled, so that a second try goes on."""
+    """Build the control plane, once. Go caches what it compiled, so a second attempt continues where the first
+    stopped."""
     go, environment = _go()
     step.say("building a Kubernetes control plane with Go: about eight minutes")
     version = _module(go, "k8s.io/kubernetes", MODULES / KUBE, environment)["Version"]

@@ -1,4 +1,4 @@
-"""What comes from the packages of Debian or Ubuntu, and MariaDB's prepared data folder."""
+"""Installs packages of Debian or Ubuntu, and prepares MariaDB's data folder."""
 
 import contextlib
 import getpass
@@ -37,7 +37,7 @@ GRANT ALL ON `{mariadb_server.DATABASE}%`.* TO {mariadb_server.USER}@'127.0.0.1'
 
 
 def install_package(name: str, step: Step) -> None:
-    """Install the packages of this server or tool, unless its programs are there."""
+    """Install the packages of this server or tool, unless its programs exist."""
     if all(program(binary) for binary in _PROGRAMS[name]):
         return
     packages = _PACKAGES[name]
@@ -56,7 +56,7 @@ def install_package(name: str, step: Step) -> None:
 
 
 def make_template(step: Step) -> None:
-    """Make the data folder that every test server of MariaDB starts from."""
+    """Make the data folder that every MariaDB test server starts from."""
     target = mariadb_server.TEMPLATE
     if mariadb_server.STAMP.exists() and mariadb_server.STAMP.read_text() == mariadb_server.stamp():
         return

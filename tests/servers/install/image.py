@@ -1,4 +1,4 @@
-"""Makes the base image out of Debian's packages."""
+"""Makes the base image from Debian's packages."""
 
 import shutil
 from pathlib import Path
@@ -29,7 +29,7 @@ def make_base(step: Step) -> None:
 
 def _commit(tree: Path, step: Step) -> None:
     driver = image_tools.driver()
-    # An archive keeps owners, modes and links as they are.
+    # An archive preserves owners, modes and links.
     archive = tree.with_suffix(".tar")
     step.run(["tar", "--directory", str(tree), "--exclude=./dev/*", "--create", "--file", str(archive), "."])
     container = image_tools.buildah("from", "scratch")

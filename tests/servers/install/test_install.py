@@ -39,7 +39,7 @@ def test_one_that_cannot_be_installed_does_not_stop_the_others(monkeypatch: pyte
         ready["elasticsearch"] = Available("9")
 
     monkeypatch.setattr(install, "available", ready.__getitem__)
-    monkeypatch.setattr(install, "_alone", nullcontext)  # somebody may be installing servers meanwhile
+    monkeypatch.setattr(install, "_alone", nullcontext)  # another process may be installing servers
     monkeypatch.setattr(install_debian, "install_package", no_root)
     monkeypatch.setattr(install_elasticsearch, "install", build)
     states = install.install(["mariadb", "elasticsearch"])

@@ -1,8 +1,8 @@
 """Runs one server and ends it when the pipe on stdin closes: `guard.py FOLDER COMMAND...`.
 
-The other end of the pipe is held by the process of the tests. However that process dies, kill -9 included, the system
-closes the pipe, and the guard kills the server with all its children and removes FOLDER. Parent-death signals
-alone would not do: they fire when the *thread* that started the server ends.
+The test process holds the other end of the pipe. However that process dies, kill -9 included, the system closes the
+pipe, and the guard kills the server with all its children and removes FOLDER. Parent-death signals are not sufficient:
+they fire when the *thread* that started the server ends.
 """
 
 import ctypes
@@ -37,9 +37,9 @@ def _kill_when_tests_are_gone(server: "subprocess.Popen[bytes]", gone: threading
 
 
 def main() -> int:
-    """Start the command, print its pid, and answer with its exit status."""
+    """Start the command, print its pid, and exit with its exit status."""
     folder, command = sys.argv[1], sys.argv[2:]
-    # A group of its own: the server dies with its children, and Ctrl-C in the terminal doesn't reach it.
+    # In a process group of its own: the server dies with its children, and Ctrl-C in the terminal doesn't reach it.
     server = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

@@ -1,7 +1,7 @@
-"""Keeps one shared server of each kind for a whole test run, also when several workers share it.
+"""Keeps one shared server of each kind for a whole test run, also if several workers share it.
 
-The process that collected the tests owns the servers: workers, which are forks of it, come and go.
-A worker asks it over a local socket; the first one to ask for a kind has it started.
+The process that collected the tests owns the servers, because workers, which are its forks, start and end during a run.
+A worker asks it over a local socket; the first request for a kind starts the server.
 """
 
 import os
@@ -26,18 +26,18 @@ class Address:
 
     @property
     def environment(self) -> dict[str, str]:
-        """For a run within the run, which then takes the same servers."""
+        """Return the environment for a nested test run, which then uses the same servers."""
         return {OUTER: f"{self.key}:{self.path}"}
 
 
 def outer() -> Address | None:
-    """The keeper of the run that this run is a part of."""
+    """Return the keeper of the enclosing run, if this run is nested in one."""
     key, _, path = os.environ.get(OUTER, "").partition(":")
     return Address(path, key) if path else None
 
 
 class Keeper:
-    """Starts a server upon the first demand and gives the same one to all who ask."""
+    """Starts a server at the first request and returns the same one for every later request."""
 
     def __init__(self) -> None:
         self._kept: dict[str, ServerProcess] = {}
@@ -54,7 +54,7 @@ class Keeper:
     def get(self, name: str) -> Server:
         if os.getpid() != self._owner:
             return ask(self.listen(), name)
-        # A lock per kind: Elasticsearch takes seconds, and Redis must not wait for it.
+        # A lock per kind: starting Elasticsearch takes seconds, and Redis must not wait for it.
         with self._locks[name]:
             if name in self._failed:
                 raise ServerError(self._failed[name])
@@ -70,7 +70,7 @@ class Keeper:
         return Address(str(self._listener.address), self._key.hex())
 
     def close(self) -> None:
-        """End all servers; their data goes too, so they are simply killed."""
+        """Kill all servers and remove their data."""
         if self._listener is not None:
             self._listener.close()
         for process in self._kept.values():
@@ -81,7 +81,7 @@ class Keeper:
         try:
             self._kept[name] = server(name).__enter__()
         except ServerError as error:
-            # Remembered: a thousand tests must not each wait for a server that doesn't come up.
+            # Remembered, so that a thousand tests do not each wait for a server that doesn't start.
             self._failed[name] = str(error)
             raise
 

@@ -1,11 +1,11 @@
-"""Asks a starting server whether it answers yet, with nothing but sockets."""
+"""Checks whether a starting server answers yet, using only sockets."""
 
 import http.client
 import socket
 
 
 def redis_pong(port: int) -> bool:
-    """A server that still loads its append-only file answers -LOADING instead."""
+    """True if the server answers PONG; one that still loads its append-only file answers -LOADING instead."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1) as link:
             link.sendall(b"PING\r\n")
@@ -15,7 +15,8 @@ def redis_pong(port: int) -> bool:
 
 
 def mariadb_greeting(port: int) -> bool:
-    """The server speaks first: three bytes of length, a sequence number, then its protocol version, 10."""
+    """True if the server sends its greeting: three bytes of length, a sequence number, then the protocol version,
+    10."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1) as link:
             return link.recv(64)[4:5] == b"\n"

@@ -21,12 +21,12 @@ _GUARD = Path(__file__).with_name("guard.py")
 
 
 class ServerError(RuntimeError):
-    """A server didn't start, or was asked for what it can't do now."""
+    """A server didn't start, or can't do what was requested in its current state."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one kind of server is run. Each callable gets the port and the data folder."""
+    """How to run one kind of server. Each callable gets the port and the data folder."""
 
     name: str
     url: str
@@ -59,7 +59,7 @@ class ServerProcess:
     _pid: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        # A short path: MariaDB's socket lies inside, and socket paths end at 107 characters.
+        # The path must be short: MariaDB's socket is inside, and socket paths end at 107 characters.
         self.folder = Path(tempfile.mkdtemp(prefix=f"openbrain-{self.recipe.name}-"))
         self.data.mkdir()
         self.recipe.prepare(self.data)
@@ -78,7 +78,7 @@ class ServerProcess:
 
     @property
     def pid(self) -> int:
-        """The server's own process id; 0 when it doesn't run."""
+        """The server's own process id; 0 if it isn't running."""
         return self._pid if self.alive else 0
 
     @property
@@ -90,7 +90,7 @@ class ServerProcess:
         return Server(self.recipe.name, self.url, self.port, self.pid)
 
     def start(self) -> Self:
-        """Start the server and return when it answers."""
+        """Start the server and return once it answers."""
         if self.alive:
             raise ServerError(f"{self.recipe.name} runs already on port {self.port}")
         self._forget_guard()
@@ -113,14 +113,14 @@ class ServerProcess:
         return self
 
     def stop(self, patience: float = 20.0) -> None:
-        """End it as an administrator would (SIGTERM); the data stays. Kills it when it takes too long."""
+        """End it as an administrator would (SIGTERM); the data stays. Kill it if that takes too long."""
         self.resume()
         self._signal(signal.SIGTERM, group=False)
         self._wait_for_end(patience)
         self.kill()
 
     def kill(self) -> None:
-        """End it as a power cut of the process would (SIGKILL); the data stays as it lies."""
+        """Kill it (SIGKILL); the data stays as it is on disk."""
         self._signal(signal.SIGKILL)
         self._wait_for_end(PATIENCE_S)
         self._forget_guard()
@@ -130,7 +130,7 @@ class ServerProcess:
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Wake it after `pause`."""
+        """Continue it after `pause`."""
         self._signal(signal.SIGCONT)
 
     def restart(self) -> None:
@@ -144,7 +144,7 @@ class ServerProcess:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def tail(self, lines: int = 15) -> str:
-        """Give the end of what the server wrote."""
+        """Return the last lines of the server's log."""
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
         return "\n".join(text.splitlines()[-lines:])
 

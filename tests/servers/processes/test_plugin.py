@@ -23,7 +23,7 @@ def run_suite(folder: Path, *options: str, **environment: str) -> tuple[int, str
     (folder / "test_suite.py").write_text(SUITE)
     seen = folder / "seen"
     seen.touch()
-    # Nothing but what is looked at: other plugins take longer to load than this suite to run.
+    # Only the plugins under test: loading the others takes longer than running this suite.
     plugins = ("-p", "tests.support.runs.workers", "-p", "tests.servers.plugin")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *plugins, "-c", "/dev/null", "--rootdir", str(folder), *options, str(folder)],

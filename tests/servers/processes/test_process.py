@@ -25,7 +25,7 @@ with running("redis") as servers:
 
 
 def exists(pid: int) -> bool:
-    """A zombie has ended, even if nobody has asked for its status yet."""
+    """Whether the process runs; a zombie has ended, even if nobody has collected its status yet."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     return False

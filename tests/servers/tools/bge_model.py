@@ -1,4 +1,4 @@
-"""The model bge-small-en-v1.5, out of the wheel of our script; its tests are left out where it is not there."""
+"""The model bge-small-en-v1.5, from the wheel that our script builds; its tests are skipped if it is missing."""
 
 import runpy
 import zipfile
@@ -16,14 +16,14 @@ MAKER = Path(__file__).parents[3] / "deploy" / "make_model_wheel.py"
 
 
 def state() -> State:
-    # The adapter looks at the file itself when it loads it.
+    # The adapter verifies the file itself when it loads it.
     if not WEIGHTS.exists():
         return Missing("it isn't fetched and built here yet: run `make servers ONLY=bge` (25 MB)")
     return Available("1.5.0")
 
 
 def install(step: Step) -> None:
-    """Fetch the archive, build the wheel, lay it out as an installation would."""
+    """Fetch the archive, build the wheel, and unpack it as an installation would."""
     maven = tool("mvn", "install Maven 3.8 or later")
     step.say("fetching 25 MB and building the wheel")
     step.run([maven, "-B", "-q", "dependency:get", f"-Dartifact={ARTIFACT}", "-Dtransitive=false"])

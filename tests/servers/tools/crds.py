@@ -1,4 +1,4 @@
-"""Definitions of other systems' Kubernetes objects, from the Go modules of KEDA and the Prometheus operator."""
+"""Definitions of foreign Kubernetes objects, from the Go modules of KEDA and the Prometheus operator."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def state() -> State:
 
 
 def install(step: Step) -> None:
-    """Fetch the modules, and keep the files."""
+    """Fetch the modules and keep their definition files."""
     go = tool("go", "install Go 1.24 or later")
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
@@ -55,5 +55,5 @@ def install(step: Step) -> None:
 
 
 def definitions() -> list[Path]:
-    """The files, one a kind."""
+    """Return the definition files, one per kind."""
     return sorted(FOLDER.glob("*.yaml"))

@@ -1,4 +1,4 @@
-"""libfaketime: a process that is told a wrong time by everything that tells it."""
+"""libfaketime: a process for which every time function returns a wrong time."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,5 +20,5 @@ def state() -> State:
 
 
 def wrong_by(seconds: int) -> Mapping[str, str]:
-    """The environment of a process whose clock is off by so much."""
+    """Return the environment of a process whose clock is wrong by `seconds`."""
     return {"LD_PRELOAD": str(_library()), "FAKETIME": f"{seconds:+d}", "FAKETIME_NO_CACHE": "1"}

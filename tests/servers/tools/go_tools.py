@@ -1,4 +1,4 @@
-"""Programs that read the deployment files as an operator's tools do, each built from its Go module."""
+"""Programs that read the deployment files as an operator's tools do, each built from a Go module."""
 
 import hashlib
 import shutil
@@ -18,7 +18,7 @@ class GoTool:
     version: str
     program: str
     source: Path | None = None
-    """A program of ours that uses the module; without one, the package is the program."""
+    """A program of ours that uses the module; None: the package itself is the program."""
 
     @property
     def folder(self) -> Path:
@@ -44,7 +44,7 @@ class GoTool:
         return Missing("it isn't built here yet: run `make servers` (needs Go, takes a minute once)")
 
 
-# Compose's own loader: prints the project of a profile, and refuses what Compose refuses.
+# Compose's own loader: prints the resolved project of a profile, and refuses what Compose refuses.
 COMPOSE = GoTool(
     "compose",
     "github.com/compose-spec/compose-go/v2",
@@ -61,7 +61,7 @@ def compose_state() -> State:
 
 
 def kustomize_state() -> State:
-    """Say whether a renderer is here: kubectl carries one."""
+    """Return whether a renderer is available: kubectl includes one."""
     if shutil.which("kubectl"):
         return Available("kubectl")
     built = KUSTOMIZE.state()
@@ -69,6 +69,6 @@ def kustomize_state() -> State:
 
 
 def render_command() -> list[str]:
-    """The command that renders the kustomization in the folder which follows it."""
+    """Return the command that renders the kustomization in the folder appended to it."""
     kubectl = shutil.which("kubectl")
     return [kubectl, "kustomize"] if kubectl else [str(KUSTOMIZE.path), "build"]

@@ -1,4 +1,4 @@
-"""buildah and a base image: what builds the Dockerfile without a container engine or a registry."""
+"""buildah and a base image: they build the Dockerfile without a container engine or a registry."""
 
 import json
 import os
@@ -15,8 +15,8 @@ BASE = f"localhost/openbrain-base-{SUITE}"
 FOLDER = HOME / "image"
 STAMP = FOLDER / "stamp"
 
-# Build steps are kept for the next build; past this many the storage is cleared of those that no image uses. One of vfs
-# is a copy of the whole tree.
+# Build steps are cached for the next build; above this number, steps that no image uses are removed. With vfs, each
+# step is a copy of the whole tree.
 _KEPT = {"overlay": 400, "vfs": 120}
 
 
@@ -29,7 +29,7 @@ def state() -> State:
 
 
 def driver() -> str:
-    """Copies of whole trees where the file system under us can't be overlaid."""
+    """Return the storage driver: vfs, which copies whole trees, if the file system can't be overlaid."""
     if STAMP.exists():
         return STAMP.read_text()
     tried = subprocess.run(_buildah("overlay", "info"), env=environment(), capture_output=True, check=False)
@@ -37,7 +37,7 @@ def driver() -> str:
 
 
 def environment() -> dict[str, str]:
-    """Steps run in a plain chroot: it works inside containers and virtual machines alike."""
+    """Return the environment: steps run in a plain chroot, which works in containers and virtual machines alike."""
     return {**os.environ, "BUILDAH_ISOLATION": "chroot"}
 
 
@@ -46,7 +46,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def buildah(*arguments: str, cwd: Path | None = None) -> str:
-    """Run buildah on our own storage and give what it prints; its words become the error's where it fails."""
+    """Run buildah on our own storage and return what it prints; if it fails, the error has its output."""
     done = subprocess.run(command(*arguments), env=environment(), cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(
@@ -56,7 +56,7 @@ def buildah(*arguments: str, cwd: Path | None = None) -> str:
 
 
 def build(source: Path, name: str, *options: str) -> None:
-    """Build the Dockerfile in `source`; steps whose inputs are as before are not repeated."""
+    """Build the Dockerfile in `source`; steps with unchanged inputs come from the cache."""
     if len(buildah("images", "--all", "--quiet").split()) > _KEPT[driver()]:
         buildah("rmi", "--prune", "--force")
     buildah(
@@ -65,7 +65,7 @@ def build(source: Path, name: str, *options: str) -> None:
 
 
 def description(name: str) -> dict[str, Any]:
-    """What the image says of itself: its `config`, `history` and so on."""
+    """Return the image's metadata: `config`, `history` and so on."""
     found: dict[str, Any] = json.loads(buildah("inspect", "--type", "image", name))["OCIv1"]
     return found
 

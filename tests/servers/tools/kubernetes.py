@@ -1,4 +1,4 @@
-"""A real Kubernetes control plane and a real KEDA, built from their Go modules; built and started on request only."""
+"""A real Kubernetes control plane and a real KEDA, from their Go modules; built and started only on request."""
 
 import hashlib
 import subprocess
@@ -23,7 +23,7 @@ def stamp(part: str) -> Path:
 
 
 def wanted(part: str) -> str:
-    """What is built is named by the sources that it is built from."""
+    """Return the digest of the sources of this part, which names its build."""
     sources = sorted((MODULES / part).iterdir())
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
 
@@ -35,7 +35,7 @@ def _state(part: str) -> State:
 
 
 def kubernetes_state() -> State:
-    """The control plane."""
+    """Return whether the control plane is built."""
     return _state(KUBE)
 
 
@@ -44,7 +44,7 @@ def keda_state() -> State:
 
 
 def recipe(*parts: str) -> Recipe:
-    """A control plane: `keda` beside it where that is asked for."""
+    """Return the recipe of a control plane, with KEDA if `parts` has `keda`."""
     script = str(MODULES / "control_plane.sh")
     return Recipe(
         name="kubernetes",
@@ -56,6 +56,6 @@ def recipe(*parts: str) -> Recipe:
 
 
 def kubectl(data: Path, *command: str, text: str | None = None) -> "subprocess.CompletedProcess[str]":
-    """What the cluster with this data folder answers."""
+    """Run kubectl on the cluster with this data folder."""
     line = [str(BIN / "kubectl"), f"--kubeconfig={data / KUBECONFIG}", *command]
     return subprocess.run(line, input=text, capture_output=True, text=True, check=False, timeout=300)

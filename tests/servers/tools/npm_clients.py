@@ -1,6 +1,6 @@
-"""Coding agents and a generator that ours is held against: npm packages, each installed once into a folder of its own.
+"""Coding agents and a generator that our side is tested with: npm packages, each installed once into a separate folder.
 
-They are run by tests and are no part of what we ship; Claude Code is under its maker's own terms.
+Tests run them; they are not part of what we ship. Claude Code is under its maker's own terms.
 """
 
 import os
@@ -18,13 +18,13 @@ _ARCHITECTURE = "arm64" if platform.machine() in ("aarch64", "arm64") else "x64"
 
 @dataclass(frozen=True)
 class NpmClient:
-    """A package, and where the program of this machine's kind lies in what npm installs."""
+    """A package, and the path of this platform's program in what npm installs."""
 
     package: str
     version: str
     inside: str
     beside: tuple[str, ...] = ()
-    """Packages that it works with."""
+    """Packages that are installed with it."""
 
     @property
     def folder(self) -> Path:
@@ -32,7 +32,7 @@ class NpmClient:
 
     @property
     def program(self) -> str:
-        """Its path; '' where it isn't installed."""
+        """The program's path; '' if it isn't installed."""
         return next((str(found) for found in self.folder.glob(f"node_modules/{self.inside}")), "")
 
     def state(self) -> State:
@@ -46,7 +46,7 @@ CODEX = NpmClient("@openai/codex", "0.169.0", "@openai/codex-*/vendor/*/bin/code
 
 GEMINI_CLI = NpmClient("@google/gemini-cli", "0.61.0", "@google/gemini-cli/bundle/gemini.js")
 NODE = NpmClient(f"node-linux-{_ARCHITECTURE}", "26.10.0", "node-linux-*/bin/node")
-"""A newer one than the system's, for the two that ask for it."""
+"""Newer than the system's Node, for the two clients that need it."""
 INSPECTOR = NpmClient(
     "@modelcontextprotocol/inspector",
     "2.12.0",
@@ -68,7 +68,7 @@ def install(client: NpmClient, step: Step) -> None:
     beside = client.folder.with_name(f".{client.folder.name}-{os.getpid()}")
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir()
-    # Without its scripts: the program is a file of the package, and nothing of it runs at the installation.
+    # Without install scripts: the program is a file of the package, so none of its code runs during installation.
     options = ["--prefix", str(beside), "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     step.run([npm, "install", *options, f"{client.package}@{client.version}", *client.beside])
     shutil.rmtree(client.folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Clients of others that our side is held against: Python packages, each installed once into a folder of its own."""
+"""Third-party clients that our side is tested with: Python packages, each installed once into a separate folder."""
 
 import os
 import shutil
@@ -12,14 +12,14 @@ from tests.servers.places import HOME
 from tests.servers.steps import Step, setting_of_pip
 
 ELASTICSEARCH_8 = HOME / "elasticsearch-client-8"
-"""A folder that stands before the environment's packages: the only client that servers of version 8 take."""
+"""A folder that precedes the environment's packages: the only client that servers of version 8 accept."""
 _UV = str(Path(sys.executable).with_name("uv"))
 _ELASTICSEARCH_8 = ("elasticsearch>=8.19,<9", "elastic-transport>=8.17,<9")
 
 
 @dataclass(frozen=True)
 class PythonClient:
-    """A package in an environment of its own."""
+    """A package in a separate environment."""
 
     package: str
     version: str
@@ -33,10 +33,10 @@ class PythonClient:
 
 
 AGENTIHOOKS = PythonClient("agentihooks", "2.17.0")
-"""The agents' own client, as it is published."""
+"""The agents' own client, as published."""
 OPENAPI_PYTHON_CLIENT = PythonClient("openapi-python-client", "0.29.1")
 HATCHLING = PythonClient("hatchling", "1.33.0")
-"""Makes our own wheels, as a release does."""
+"""Builds our own wheels, as a release does."""
 
 
 def elasticsearch_8_state() -> State:
@@ -65,18 +65,19 @@ def _state(folder: Path, version: str) -> State:
 
 
 def _beside(folder: Path) -> Path:
-    """Where it is made, to be moved whole: half of one is never used."""
+    """Return a temporary folder next to the target: the result is moved into place atomically, so a partial one is
+    never used."""
     beside = folder.with_name(f".{folder.name}-{os.getpid()}")
     shutil.rmtree(beside, ignore_errors=True)
     return beside
 
 
 def make_environment(folder: Path) -> Sequence[str]:
-    """The command that makes an environment without any package."""
+    """Return the command that makes an environment without any package."""
     return (_UV, "venv", "-q", "-p", sys.executable, str(folder))
 
 
 def package_install(python: str) -> Sequence[str]:
-    """The command that packages are added to, which `python`'s environment gets."""
+    """Return the command prefix that installs packages into `python`'s environment."""
     index = setting_of_pip("index-url")
     return (_UV, "pip", "install", "-q", "--system-certs", *(("--default-index", index) if index else ()), "-p", python)

@@ -1,4 +1,4 @@
-"""A Redis that fails over: a master, its replicas, and the Sentinels that choose another master."""
+"""A Redis with failover: a master, its replicas, and the Sentinels that elect a new master."""
 
 import contextlib
 import time
@@ -19,24 +19,25 @@ from tests.support.waiting import PATIENCE_S
 NAME = "brain"
 QUORUM = 2
 DOWN_MS = 2000
-"""Silence after which a Sentinel takes a server for down: on a busy machine a living one is silent for a second."""
+"""Silence after which a Sentinel regards a server as down: on a busy machine a running one may be silent for a
+second."""
 
 
 @dataclass
 class Sentinels:
-    """The servers by port, whichever of them is the master."""
+    """The Redis servers by port, whichever of them is the master, and their Sentinels."""
 
     servers: dict[int, ServerProcess]
     watchers: list[ServerProcess]
 
     @property
     def url(self) -> str:
-        """As a service is told it."""
+        """The URL that services are configured with."""
         places = ",".join(f"127.0.0.1:{each.port}" for each in self.watchers)
         return f"redis+sentinel://{places}/{NAME}/0"
 
     def master(self) -> ServerProcess:
-        """The one that two of three Sentinels name, once it takes writes."""
+        """Return the server that two of three Sentinels name, once it is a master."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             named = [self._named(watcher) for watcher in self.watchers]
@@ -47,12 +48,12 @@ class Sentinels:
         raise TimeoutError("the Sentinels name no master")
 
     def replicas(self) -> list[ServerProcess]:
-        """Replicas connected to it and in step."""
+        """Return the replicas that are connected to the master and in sync."""
         master = self.master()
         return [each for port, each in self.servers.items() if each is not master and self.role(port) == "slave"]
 
     def role(self, port: int) -> str:
-        """'' for one that does not answer."""
+        """Return the role of a server; '' if it does not answer or its link to the master is down."""
         with contextlib.suppress(redis.RedisError), contextlib.closing(self.link(port)) as link:
             said = link.info("replication")
             following = said["role"] == "master" or said.get("master_link_status") == "up"
@@ -60,11 +61,11 @@ class Sentinels:
         return ""
 
     def link(self, port: int | None = None) -> "redis.Redis":
-        """A client of one server; of the master where none is named."""
+        """Return a client of one server; of the master if no port is given."""
         return redis.Redis(port=port or self.master().port, socket_timeout=5, protocol=2)
 
     def wait_until_whole(self) -> None:
-        """Until two replicas follow the master, and every Sentinel knows both and the other Sentinels."""
+        """Wait until two replicas follow the master, and every Sentinel knows both and the other Sentinels."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             if len(self.replicas()) == len(self.servers) - 1 and all(map(self._knows_all, self.watchers)):
@@ -91,7 +92,7 @@ class Sentinels:
 
 @contextlib.contextmanager
 def sentinels(*options: str) -> Iterator[Sentinels]:
-    """One master, two replicas, three Sentinels. `options`: of the servers, as on a command line."""
+    """Start one master, two replicas and three Sentinels. `options`: command-line options of the servers."""
     with contextlib.ExitStack() as stack:
         first = stack.enter_context(ServerProcess(_following(0, options)))
         others = [stack.enter_context(ServerProcess(_following(first.port, options))) for _ in range(2)]
@@ -109,7 +110,7 @@ def _following(master: int, options: tuple[str, ...]) -> Recipe:
 
 
 def _watching(master: int) -> Recipe:
-    """Sentinel writes what it learns into its own file."""
+    """Return the recipe of a Sentinel, which stores its state in its configuration file."""
 
     def command(port: int, data: Path) -> list[str]:
         file = data / "sentinel.conf"

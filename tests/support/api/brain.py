@@ -1,6 +1,7 @@
-"""A whole OpenBrain in the test's process: the API on a real database, real embedded indexes and the real small model.
+"""A complete OpenBrain in the test's process: the API on a real database, real embedded indexes and the real small
+model.
 
-What the services do between a write and its being indexed is done by `Brain.settle`, with the services' own handlers.
+`Brain.settle` does what the services do between a write and its being indexed, with the services' own handlers.
 """
 
 import asyncio
@@ -60,20 +61,20 @@ _MODEL: list[MiniLM] = []
 
 
 def small_model() -> MiniLM:
-    """One for the run: it takes longer to load than most tests to run."""
+    """Return one model shared by the whole run: loading it takes longer than most tests."""
     if not _MODEL:
         _MODEL.append(MiniLM(threads=1))
     return _MODEL[0]
 
 
 def the_one(embedder: Embedder) -> Embedders:
-    """Whatever is asked for, this model comes."""
+    """Return embedders that resolve every name to this model."""
     return Embedders(lambda: embedder, lambda _: embedder, lambda _: "")
 
 
 @dataclass
 class Brain:
-    """The parts, and the app on them."""
+    """The components, and the API on them."""
 
     store: SqlStore
     text: TextIndex
@@ -87,7 +88,7 @@ class Brain:
     apps: list[Starlette] = field(default_factory=list)
 
     def app(self, **other: Any) -> Starlette:
-        """The API; `other` replaces a part of its container."""
+        """Return a new API; `other` replaces parts of its container."""
         embedder, services = other.pop("embedder", self.embedder), other.pop("services", ())
         container = Container(self.settings, shared="close" not in other)
         ports: dict[str, Any] = {
@@ -107,12 +108,12 @@ class Brain:
         }
         vars(container).update(ports | other)
         made = api(container, services)
-        made.state.api.hub._look_s = 0.05  # no stream server says when there is something to hear
+        made.state.api.hub._look_s = 0.05  # no stream server signals new broadcasts
         self.apps.append(made)
         return made
 
     async def presence(self) -> None:
-        """Write down who was heard of: apps do so a moment later."""
+        """Write presence to the database now: apps do so a moment later."""
         for app in self.apps:
             await app.state.api.presence.flush()
 
@@ -121,13 +122,13 @@ class Brain:
             await self.store.workspaces.create_workspace(Workspace(id=name, name=name, created_at=self.clock.now()))
 
     async def new_workspace(self) -> str:
-        """The id of one that nobody else has."""
+        """Create a workspace with a unique id; return the id."""
         name = f"w-{uuid.uuid4().hex}"
         await self.store.workspaces.create_workspace(Workspace(id=name, name=name, created_at=self.clock.now()))
         return name
 
     async def key(self, workspace: str = "w1", agent: str = "ada", **limits: Any) -> str:
-        """A new key's secret; everything allowed but what `limits` say."""
+        """Create a key and return its secret; it allows everything but ADMIN, apart from what `limits` replace."""
         await self.workspace(workspace)
         given: dict[str, Any] = {"permissions": frozenset(Permission) - {Permission.ADMIN}, "name": f"{agent} of test"}
         key, secret = issue(workspace_id=workspace, agent_id=agent, now=self.clock.now(), **(given | limits))
@@ -135,7 +136,7 @@ class Brain:
         return secret
 
     async def settle(self) -> None:
-        """Do what the services do, until nothing is left to do."""
+        """Do the services' work until none is left."""
         identity = await self.embedder.identity()
         text = await serving_indexes.text_generation(self.store.generations, self.text, "t-1")
         await serving_indexes.noted_vector_generation(self.store.generations, self.vectors.builder, identity, "v")
@@ -154,7 +155,7 @@ class Brain:
 
     @asynccontextmanager
     async def services(self) -> AsyncIterator[None]:
-        """The services at work while the block runs."""
+        """Run the services' work while the block runs."""
 
         async def work() -> None:
             while True:
@@ -183,7 +184,7 @@ async def open_brain(
     vectors: VectorIndex | None = None,
     **settings: Any,
 ) -> AsyncIterator[Brain]:
-    """A brain of its own in `folder`; unless indexes are given, with embedded ones, of which the vectors are lent."""
+    """Open a brain in `folder`, by default with embedded indexes, whose vector shards are lent."""
     from openbrain.adapters.tantivy import TantivyText
 
     made = copy_tables(database_url)
@@ -200,7 +201,7 @@ async def open_brain(
         for vault in vaults.values():
             vault.mkdir(exist_ok=True)
         settings.setdefault("vaults", {"folders": vaults})
-        settings.setdefault("recall", {"tuning": {"index_timeout_s": 60}})  # a slow machine's index is not down
+        settings.setdefault("recall", {"tuning": {"index_timeout_s": 60}})  # an index on a slow machine is not down
         chosen = Settings(_env_file=None, data_dir=folder, truth={"url": database_url}, **settings)
         yield Brain(store, text, vectors, small_model(), clock, chosen)
     finally:
@@ -211,7 +212,7 @@ async def open_brain(
 
 @pytest.fixture
 def brain_database_url(tmp_path: Path) -> str:
-    """SQLite; a module that wants both databases overrides it."""
+    """SQLite; a module that needs both databases overrides this fixture."""
     return f"sqlite+aiosqlite:///{tmp_path}/truth.db"
 
 
@@ -225,29 +226,29 @@ async def brain(
 
 @pytest.fixture(scope="module")
 def module_database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """As `brain_database_url`."""
+    """SQLite for the brain of a module."""
     return f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('truth')}/truth.db"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def module_brain(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Brain]:
-    """One API with its indexes a module, for tests that take a workspace each (`Brain.new_workspace`) and look at
-    nothing beside it: that they pass beside each other proves the wall between tenants too.
+    """One API with its indexes per module, for tests that each use a workspace of their own (`Brain.new_workspace`) and
+    look at nothing outside it. Their passing next to each other also shows that tenants are isolated.
 
-    Who uses it is marked `pytest.mark.asyncio(loop_scope="module")`.
+    Tests that use it are marked `pytest.mark.asyncio(loop_scope="module")`.
     """
     async with open_brain(module_database_url, tmp_path_factory.mktemp("brain"), tmp_path_factory) as opened:
         yield opened
 
 
 def http(app: Starlette, key: str = "", **headers: str) -> httpx.AsyncClient:
-    """Raw HTTP to the app in process."""
+    """Return a raw HTTP client of the app in this process."""
     own = {"authorization": f"Bearer {key}"} if key else {}
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://brain", headers={**own, **headers})
 
 
 def client_of(app: Starlette, key: str) -> OpenBrain:
-    """The typed client of the app in process."""
+    """Return the typed client of the app in this process."""
     return OpenBrain("http://brain.test", key, transport=httpx.ASGITransport(app))
 
 
@@ -256,7 +257,7 @@ def offer(content: str = "the sky is blue", **changes: Any) -> dict[str, Any]:
 
 
 async def remembered(client: httpx.AsyncClient, *contents: str, **changes: Any) -> Sequence[str]:
-    """Ids of new memories."""
+    """Store these contents; return the ids of the new memories."""
     ids = []
     for content in contents:
         response = await client.post("/v1/brain/remember", json=offer(content, **changes))
@@ -266,7 +267,7 @@ async def remembered(client: httpx.AsyncClient, *contents: str, **changes: Any) 
 
 
 async def recorded(brain: Brain, recall_id: str) -> bool:
-    """Whether an answer's record is kept: that is done behind the answer."""
+    """Whether the recall was recorded, which happens after the answer was sent."""
     found = await rows(brain.store._database, "SELECT COUNT(*) AS n FROM recalls WHERE id = :id", id=recall_id)
     return bool(found[0]["n"])
 
@@ -276,7 +277,7 @@ def unknown_id() -> str:
 
 
 class Caller:
-    """One with every permission, and a memory to aim at."""
+    """A caller with every permission, and a memory to address."""
 
     def __init__(self, brain: Brain, client: httpx.AsyncClient, memory_id: str) -> None:
         self.brain = brain
@@ -287,7 +288,7 @@ class Caller:
         return await self.client.request(method, path.replace("{id}", self.memory_id), **parts)
 
     async def counts(self) -> list[int]:
-        """Of everything that a request could leave behind, but for recalls, which are told of later."""
+        """Count everything that a request could leave behind, except recall events, which are written later."""
         outbox = "outbox WHERE stream NOT LIKE '%memory.recalled'"
         tables = ("memories", "memory_history", outbox, "idempotency_keys", "api_keys", "workspaces")
         database = self.brain.store._database
@@ -296,7 +297,7 @@ class Caller:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def caller(module_brain: Brain) -> AsyncIterator[Caller]:
-    """On the brain of the module: what is refused leaves nothing behind."""
+    """A caller on the module's brain, which refused requests leave unchanged."""
     key = await module_brain.key("system", permissions=frozenset(Permission))
     async with http(module_brain.app(), key) as client:
         (memory_id,) = await remembered(client, f"here before {uuid.uuid4()}")
@@ -304,7 +305,7 @@ async def caller(module_brain: Brain) -> AsyncIterator[Caller]:
 
 
 def refused(response: httpx.Response, status: int, field: str | None = None) -> dict[str, Any]:
-    """The problem in an answer, after checking that it is one."""
+    """Check that the answer is a problem; return it."""
     problem: dict[str, Any] = response.json()
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"

@@ -1,4 +1,4 @@
-"""Asking the API to search, and a text index that does not answer."""
+"""Helpers to search through the API, and a text index that fails."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -33,7 +33,7 @@ async def contents(client: httpx.AsyncClient, q: str, **asked: Any) -> list[str]
 
 
 async def paged(client: httpx.AsyncClient, q: str, **asked: Any) -> list[str]:
-    """Ids of all pages."""
+    """Return the ids of all pages."""
     ids: list[str] = []
     cursor: str | None = ""
     while cursor is not None:
@@ -50,7 +50,7 @@ async def plain(client: httpx.AsyncClient, path: str, params: dict[str, Any]) ->
 
 
 class Down:
-    """A text index that is down or hangs, which the real one can't be made to be at will."""
+    """A text index that is down or hangs, which the real one can't be made to do on demand."""
 
     builder = "faulty"
 

@@ -1,7 +1,7 @@
-"""A vector index whose first generation is lent by the process, and goes back empty.
+"""A vector index whose first generation uses a shard that is shared by the process, and is returned empty.
 
-A new one is 58 MB of files that are nearly all zeros: to make it takes longer than most tests. What an index does with
-files of its own is proved in tests/contracts/vectors.
+A new shard is 58 MB of files that are nearly all zeros: making one takes longer than most tests. The behaviour of an
+index with files of its own is tested in tests/contracts/vectors.
 """
 
 import math
@@ -16,16 +16,16 @@ from openbrain.adapters.qdrant_edge.shard import Shard
 from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 
 _USED_UP = 5000
-"""Points written to a shard after which it is not lent again: removed points stay in its files."""
+"""Number of points written to a shard after which it is not lent again: removed points stay in its files."""
 _FREE: dict[int, list[tuple[Shard, Path]]] = {}
-"""By dimensions."""
+"""Free shards, by dimensions."""
 
 
 class LentVectors(QdrantEdgeVectors):
-    """As what it derives from, but that a generation which is missing is taken from those that were used before."""
+    """Like its base class, but a missing generation reuses a free shard of an earlier index."""
 
     def __init__(self, path: Path, shards: Path) -> None:
-        """`shards`: the folder in which those are that are lent."""
+        """`shards`: the folder of the lent shards."""
         super().__init__(path)
         self._shards = shards
         self._lent: dict[str, Path] = {}

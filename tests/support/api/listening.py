@@ -1,4 +1,4 @@
-"""A client that hears, for tests."""
+"""A client that listens to broadcasts, for tests."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from tests.support.waiting import until
 
 
 class Ear:
-    """A client that hears on one connection, until it is left."""
+    """A client that listens on one connection until the block ends."""
 
     def __init__(self, url: str, key: str, after: int | None = None, **place: Any) -> None:
         self.client = OpenBrain(url, key)
@@ -33,7 +33,7 @@ class Ear:
         return [each.seq for each in self.heard if isinstance(each, BroadcastAnswer)]
 
     async def hears(self, *numbers: int) -> None:
-        """Wait until exactly these broadcasts came, in order, each once."""
+        """Wait until exactly these broadcasts have arrived, in order, each once."""
 
         async def all_heard() -> bool:
             return self.numbers == list(numbers)

@@ -1,4 +1,4 @@
-"""A client of the original: what it sends, and what it reads of a memory."""
+"""A client of the original system: what it sends, and what it reads of a memory."""
 
 import json
 import re
@@ -33,7 +33,7 @@ MEMORY = {
     "created_at": str,
     "updated_at": str,
 }
-"""What they read of a memory."""
+"""The fields that old clients read of a memory, with their types."""
 
 FULL = {
     "content": "Deploys go through the blue cluster first.",
@@ -51,7 +51,7 @@ FULL = {
 
 
 class Old:
-    """An old client: one base URL, one bearer key, JSON both ways."""
+    """An old client: one base URL, one bearer key, JSON requests and answers."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self.http = http
@@ -78,7 +78,7 @@ async def old_client(brain: Brain, url: str, workspace: str) -> AsyncIterator[Ol
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def workspace(module_brain: Brain) -> str:
-    """Of this test."""
+    """A new workspace for this test."""
     return await module_brain.new_workspace()
 
 

@@ -1,4 +1,4 @@
-"""A client that does not wait between its attempts."""
+"""A client whose pauses between attempts take no time."""
 
 from types import SimpleNamespace
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Those between attempts, which pass at once."""
+    """The pauses between attempts, in seconds; they are recorded instead of slept."""
     found: list[float] = []
 
     async def sleep(seconds: float) -> None:

@@ -13,7 +13,7 @@ from tests.support.waiting import until
 
 @asynccontextmanager
 async def served(app: Any, *, graceful_s: float = 5, **options: Any) -> AsyncIterator[str]:
-    """Its URL while the block runs."""
+    """Serve the app while the block runs; yield its URL."""
     server: uvicorn.Server = http_server(
         app, hears_signals=False, graceful_s=graceful_s, host="127.0.0.1", port=0, **options
     )

@@ -1,4 +1,4 @@
-"""Exports in tests: what a file says, and whether two say the same."""
+"""Helpers for exports: what a file contains, and whether two have the same content."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ def of_kind(body: bytes, kind: str) -> list[Line]:
 
 
 def as_file(lines: Iterable[Line], *, footer: bool = True) -> bytes:
-    """A file of these lines after the header, with a footer that fits."""
+    """Return a file with a header, these lines, and a matching footer."""
     found = list(lines)
     body = b"".join(json.dumps(each).encode() + b"\n" for each in found)
     if not footer:
@@ -40,8 +40,8 @@ def as_file(lines: Iterable[Line], *, footer: bool = True) -> bytes:
 
 
 def differences(one: Iterable[bytes], other: Iterable[bytes]) -> Iterator[str]:
-    """What two whole exports say differently of a memory: of itself, its history in order, its parents, wherever their
-    pages end."""
+    """Yield the memories whose row, history (in order) or parents differ between two exports, wherever their pages
+    end."""
     ours, theirs = _by_memory(one), _by_memory(other)
     for memory_id in ours.keys() | theirs.keys():
         if ours.get(memory_id) != theirs.get(memory_id):
@@ -51,7 +51,7 @@ def differences(one: Iterable[bytes], other: Iterable[bytes]) -> Iterator[str]:
 
 
 def _by_memory(lines: Iterable[bytes]) -> dict[str, tuple[str, ...]]:
-    """Digests, so that two large files can be compared."""
+    """Return digests, so that two large files can be compared."""
     found: dict[str, dict[str, Any]] = {}
     for line in _told(lines):
         kind = line["kind"]
@@ -65,7 +65,7 @@ def _by_memory(lines: Iterable[bytes]) -> dict[str, tuple[str, ...]]:
 
 
 def told(body: bytes) -> list[str]:
-    """What an export says, whatever the order of what happened at the same moment."""
+    """Return an export's lines in sorted order: events of the same moment have no fixed order."""
     found = (each for each in _told(body.splitlines()) if each["kind"] != "footer")
     return sorted(json.dumps(each, sort_keys=True) for each in found)
 
@@ -96,7 +96,7 @@ async def admin(brain: Brain, workspace: str = "w1", agent: str = "ada") -> str:
 
 
 def keep_ids(brain: Brain) -> None:
-    """Imports keep ids also beside other workspaces."""
+    """Let imports keep ids even though other workspaces exist."""
     server = changed(brain.settings.server, keep_imported_ids=True)
     brain.settings = brain.settings.model_copy(update={"server": server})
 
@@ -117,7 +117,7 @@ async def take_in(client: httpx.AsyncClient, body: bytes, **params: Any) -> dict
 
 
 async def lived(brain: Brain, client: httpx.AsyncClient) -> None:
-    """A workspace in which things happened: chains, edits, ends, private memories, duplicates that were allowed."""
+    """Fill a workspace with chains, edits, ended and private memories, and allowed duplicates."""
     first, second, third, fourth, fifth = await remembered(client, "one", "two", "three", "four", "five", tags=["a"])
     brain.clock.advance(DAY)
     await client.patch(f"/v1/brain/memories/{second}", json={"content": "two, edited", "metadata": {"n": 1.5}})

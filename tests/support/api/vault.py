@@ -44,7 +44,7 @@ def vault(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def kept(brain: Brain, vault: Path) -> Brain:
-    """A brain whose workspace w1 has this vault."""
+    """Return a brain whose workspace w1 has this vault."""
     vaults = changed(brain.settings.vaults, folders={"w1": vault}, wait_s=0.2)
     return dataclasses.replace(brain, settings=brain.settings.model_copy(update={"vaults": vaults}))
 

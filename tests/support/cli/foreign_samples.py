@@ -1,4 +1,5 @@
-"""A table `brain_memories` as each kind of store gives it out: the same rows, with what goes wrong in such tables."""
+"""A table `brain_memories` in each file format that a store exports: the same rows, with errors typical of such
+tables."""
 
 import json
 import sqlite3
@@ -48,11 +49,12 @@ ROWS = (
     row(EMPTY, "   "),
     row(ODD, "An odd type.", type="musing", supersedes_id="00000000-0000-4000-8000-000000000099"),
 )
-"""Of workspace 1: four that are good, two in a circle, one of another workspace, an empty one, one with an odd type."""
+"""Workspace 1 has four valid rows, two in a circle, an empty one and one with an unknown type; one is of another
+workspace."""
 
 
 def mysql(path: Path) -> Path:
-    """As mysqldump writes it: without column names, some rows a statement; one statement is broken."""
+    """Write it as mysqldump does: without column names, several rows per statement; one statement is broken."""
     columns = ",\n".join(f"  `{name}` text COMMENT 'it''s, (a) column'" for name in COLUMNS)
     create = f"CREATE TABLE `brain_memories` (\n{columns},\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB;\n"
     other = "INSERT INTO `users` VALUES (1,'INSERT INTO `brain_memories` VALUES (1)');\n"
@@ -72,7 +74,7 @@ def _mysql(value: Any) -> str:
 
 
 def postgres(path: Path) -> Path:
-    """As pg_dump writes it; one line has a cell too few."""
+    """Write it as pg_dump does; one line has too few cells."""
     lines = ["\t".join(_copied(value) for value in each.values()) for each in ROWS]
     text = "\n".join([f"COPY public.brain_memories ({', '.join(COLUMNS)}) FROM stdin;", *lines, "only\tthis", "\\."])
     path.write_text(f"SET x = 'y';\n{text}\n\nSELECT 1;\n", encoding="utf-8")
@@ -84,7 +86,7 @@ def _copied(value: Any) -> str:
 
 
 def database(path: Path) -> Path:
-    """A file of SQLite, as Laravel makes one."""
+    """Write an SQLite file as Laravel makes one."""
     with sqlite3.connect(path) as connection:
         connection.execute(f"CREATE TABLE brain_memories ({', '.join(COLUMNS)})")
         marks = ",".join("?" * len(COLUMNS))
@@ -94,7 +96,7 @@ def database(path: Path) -> Path:
 
 
 def sqlite_dump(path: Path) -> Path:
-    """As the shell of SQLite writes it."""
+    """Write the dump of the SQLite shell."""
     source = database(path.with_suffix(".made"))
     connection = sqlite3.connect(source)
     path.write_text("\n".join(connection.iterdump()), encoding="utf-8")
@@ -103,7 +105,7 @@ def sqlite_dump(path: Path) -> Path:
 
 
 def ndjson(path: Path) -> Path:
-    """A row a line, one of them broken."""
+    """Write one row per line; one line is broken."""
     lines = [json.dumps(each) for each in ROWS]
     path.write_text("\n".join([*lines[:2], '{"id": "cut', *lines[2:]]), encoding="utf-8")
     return path
@@ -116,4 +118,4 @@ FILES = {
     "brain.db": (database, 0),
     "rows.ndjson": (ndjson, 1),
 }
-"""How each is made, and how many places in it can't be read."""
+"""File name -> the function that makes it, and the number of unreadable places in it."""

@@ -1,4 +1,4 @@
-"""Files of other memory systems, made after their formats, with what can't be read among them."""
+"""Files of other memory systems in their formats, with unreadable parts among them."""
 
 import json
 import sqlite3
@@ -187,4 +187,4 @@ STORES = {
     "openclaw-sessions": (openclaw_lines, 4, 2),
     "lossless-claw": (lambda folder: lossless_claw_database(folder / "lcm.db"), 2, 1),
 }
-"""How each is made, how many memories it gives, and how many rows are refused."""
+"""Name -> the function that makes the store, the number of memories it yields, and the number of refused rows."""

@@ -1,4 +1,4 @@
-"""One sample folder for each kind of file that `openbrain import` knows, laid out as it stands on a machine."""
+"""One sample folder for each kind of file that `openbrain import` knows, laid out as on a user's machine."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,20 +11,20 @@ SAMPLES = Path(__file__).parents[2] / "samples" / "imports"
 
 @dataclass(frozen=True)
 class Sample:
-    """A folder, whose it is, and an edit that changes one section of it."""
+    """A sample folder, its client, and an edit that changes one section of one file."""
 
     client: str
     path: str
-    """What a person would name, below the home folder."""
+    """The path that a user would pass, below the home folder."""
     file: str
-    """The edited one, below `path`; '' where `path` is the file."""
+    """The edited file, below `path`; '' if `path` is the file."""
     before: str
     after: str
     sections: int
     files: int
 
     def edited(self, home: Path) -> Path:
-        """The file of the edit."""
+        """Return the path of the edited file."""
         return home / self.path / self.file if self.file else home / self.path
 
 
@@ -48,11 +48,11 @@ ALL = (
 
 
 def lay_out(sample: Sample, home: Path) -> Path:
-    """That sample in a home folder; gives back what a person would name."""
+    """Copy the sample into a home folder; return the path that a user would pass."""
     copy_samples(SAMPLES / sample.client, home)
     return home / sample.path
 
 
 def homes(home: Path) -> Homes:
-    """Someone who works somewhere else."""
+    """Return homes whose current folder is the home folder."""
     return Homes(home=home, claude=home / ".claude", here=home)

@@ -1,4 +1,4 @@
-"""Lays the sample memory files out as they stand on a machine."""
+"""Lays the sample memory files out as on a user's machine."""
 
 import shutil
 import sys
@@ -10,7 +10,7 @@ SAMPLES = Path(__file__).parents[2] / "samples" / "memories" / "home"
 
 
 def copy_samples(samples: Path, target: Path) -> None:
-    """Copy a folder of samples, each under the name that it has on a machine."""
+    """Copy a folder of samples, each under its name on a user's machine."""
     for source in sorted(samples.rglob("*")):
         if source.is_file():
             named = [f".{part[4:]}" if part.startswith("dot-") else part for part in source.relative_to(samples).parts]
@@ -30,7 +30,7 @@ def lay_out(target: Path) -> Path:
 
 
 def homes(home: Path) -> Homes:
-    """Someone who works in the shop's checkout."""
+    """Return homes whose current folder is the shop's checkout."""
     return Homes(home=home, claude=home / ".claude", here=home / "src" / "shop")
 
 

@@ -1,4 +1,4 @@
-"""Rooms as processes of their own on real servers, started as an operator starts them."""
+"""Services as separate processes on real servers, started as an operator starts them."""
 
 import asyncio
 import os
@@ -34,19 +34,19 @@ class Process:
         return f"http://127.0.0.1:{self.port}"
 
     def kill(self) -> None:
-        """As the kernel does when memory runs out."""
+        """Kill it, as the kernel does when memory runs out."""
         self.popen.kill()
         self.popen.wait()
 
     def stop(self) -> int:
-        """As Kubernetes does."""
+        """Send SIGTERM, as Kubernetes does; return the exit status."""
         self.popen.send_signal(signal.SIGTERM)
         return self.popen.wait(timeout=PATIENCE_S)
 
     async def ready(self) -> None:
-        """Wait for /ready."""
+        """Wait until /ready answers 200."""
 
-        # Without certificates, which take longer to load than the answer to come.
+        # Without certificates, which take longer to load than the request takes.
         async with httpx.AsyncClient(verify=False) as http:
 
             async def answers() -> bool:
@@ -61,9 +61,10 @@ class Process:
 
 @dataclass
 class Services:
-    """Starts services with one environment and short pauses, and ends what is left of them.
+    """Starts services with one environment and short pauses, and ends those still running.
 
-    installed: by the program that a shell would start, not forked from a process that has everything imported.
+    installed: start the installed program as a shell would, instead of a fork of a process that has everything
+    imported.
     """
 
     environment: Mapping[str, str]
@@ -72,18 +73,19 @@ class Services:
     started: list[Process] = field(default_factory=list)
 
     def start(self, service: str, **other: str) -> Process:
-        """`other`: settings of this one alone."""
+        """`other`: settings of this service only."""
         return self.start_at(free_port(), service, **other)
 
     def start_at(self, port: int, service: str, **other: str) -> Process:
-        """On this port: in the place of one that was killed."""
+        """Start it on this port, in place of one that was killed."""
         log = self.folder / f"{service}-{len(self.started)}.log"
         words = ["run", service, "--port", str(port)]
         env = {**os.environ, **self.environment, **other}
         with log.open("wb") as out, open(os.devnull, "rb") as nothing:  # noqa: PTH123 - no path of ours
             popen: subprocess.Popen[bytes] | Forked
             if self.installed:
-                # Alone, as in a container: a kernel that shares its time among sessions gives each its own share.
+                # In a session of its own, as in a container: a kernel that shares CPU time among sessions then gives
+                # each its own share.
                 popen = subprocess.Popen([OPENBRAIN, *words], env=env, stdout=out, stderr=out, start_new_session=True)
             else:
                 stdin, told = nothing.fileno(), out.fileno()
@@ -98,7 +100,7 @@ class Services:
 
 @contextmanager
 def services(environment: Mapping[str, str], folder: Path, *, installed: bool = False) -> Iterator[Services]:
-    """End every process afterwards, whatever happened."""
+    """Yield the services; end every process afterwards, whatever happened."""
     made = Services(environment, folder, installed)
     try:
         yield made

@@ -1,4 +1,4 @@
-"""The installed command `openbrain`, as a person types it."""
+"""The installed command `openbrain`, used as a person does."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ PROGRAM = Path(sys.executable).parent / "openbrain"
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left behind."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -35,14 +35,14 @@ class Done:
 
 @dataclass(frozen=True)
 class Terminal:
-    """Where commands are typed: a home folder, a data folder and nothing else in the environment."""
+    """A place to run commands: a home folder, a data folder and nothing else in the environment."""
 
     home: Path
     data: Path
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, *words: str, stdin: str | bytes = "", environment: Mapping[str, str] | None = None) -> Done:
-        """Type a command and wait for its end."""
+        """Run a command and wait for its end."""
         text = stdin if isinstance(stdin, bytes) else stdin.encode()
         env = self.env(environment or {})
         code, out, err = run(words, env=env, cwd=self.home, stdin=text, timeout=PATIENCE_S)
@@ -55,7 +55,7 @@ class Terminal:
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    """Ask again until it holds."""
+    """Poll until the condition holds."""
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < deadline
@@ -64,10 +64,10 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 @contextmanager
 def up(terminal: Terminal, *, ends_itself: bool = False, copied: bool = True) -> Iterator[Terminal]:
-    """`openbrain up` while the block runs; ended cleanly with Ctrl-C, unless the block ends it."""
+    """Run `openbrain up` while the block runs; end it with Ctrl-C, unless the block ends it."""
     with starting(terminal, 0, ends_itself=ends_itself, copied=copied) as process:
         deadline = time.monotonic() + PATIENCE_S
-        # Its last line of advice comes behind the file with the address.
+        # The last line of advice is printed after the file with the address is written.
         while not (terminal.data / "url").exists() or b" connect " not in (terminal.home / "up.log").read_bytes():
             assert process.poll() is None, (terminal.home / "up.log").read_text()
             assert time.monotonic() < deadline, (terminal.home / "up.log").read_text()
@@ -77,12 +77,12 @@ def up(terminal: Terminal, *, ends_itself: bool = False, copied: bool = True) ->
 
 @contextmanager
 def starting(terminal: Terminal, port: int, *, ends_itself: bool = False, copied: bool = True) -> Iterator[Forked]:
-    """The same from its beginning, on this port, before it answers. `copied`: see `made_once`."""
+    """Start it on this port and yield before it answers. `copied`: see `made_once`."""
     environment = terminal.env(
         {
-            # A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here.
+            # On a busy machine an answer may lack an index, which is correct but not what these tests check.
             "OPENBRAIN_RECALL__TUNING__INDEX_TIMEOUT_S": "60",
-            # How long a read blocks is how long a stop may take.
+            # A stop may take as long as a read blocks.
             "OPENBRAIN_STREAMS__TUNING__POLL_S": "0.3",
         }
     )

@@ -1,4 +1,4 @@
-"""Commands as a person types them with some key, with --json or without, the API behind a real server."""
+"""Commands as a person runs them, with a given key, with --json or without, and the API behind a real server."""
 
 import asyncio
 import json
@@ -16,19 +16,19 @@ from tests.support.api.served import served
 
 
 class Terminal:
-    """Where commands are typed, with some key."""
+    """A place to run commands with a given key."""
 
     def __init__(self, url: str, folder: Path) -> None:
         self._url = url
         self._folder = folder
 
     async def run(self, key: str, *words: str, **env: str) -> tuple[int, dict[str, Any], str]:
-        """What it ended with, printed as JSON, and said."""
+        """Run a command with --json; return its exit code, the JSON that it printed, and its standard error."""
         done = await self.typed(key, *words, "--json", **env)
         return done.exit_code, json.loads(done.stdout) if done.stdout else {}, done.stderr
 
     async def typed(self, key: str, *words: str, **env: str) -> Result:
-        """The output as a person reads it. Raises the command's own exception."""
+        """Run a command; return its result as a person reads it. Raise the command's own exception."""
         file = self._folder / "key"
         file.write_text(key, encoding="ascii")
         file.chmod(0o600)
@@ -41,7 +41,7 @@ class Terminal:
 
 @asynccontextmanager
 async def served_terminal(brain: Brain, folder: Path) -> AsyncIterator[Terminal]:
-    """With the brain's settings as they are now."""
+    """Serve the API with the brain's current settings; yield a terminal."""
     async with served(brain.app()) as url:
         yield Terminal(url, folder)
 

@@ -1,4 +1,4 @@
-"""A small server that answers chat completions as it is told, and keeps what it was asked."""
+"""A small server that gives scripted chat completions and keeps the requests."""
 
 import sys
 import threading
@@ -16,7 +16,7 @@ MODEL = "some-model"
 
 @dataclass
 class Chat:
-    """A running server. `script` gets each request's body; `asked` and `headers` keep what came."""
+    """A running server. `script` gets each request's body; `asked` and `headers` keep the requests."""
 
     script: Callable[[Mapping[str, Any]], Reply]
     url: str = ""
@@ -25,14 +25,14 @@ class Chat:
 
 
 def says(text: str, *, finish: str = "stop", usage: Mapping[str, int] | None = None) -> Reply:
-    """A completion with this message."""
+    """Return a completion with this message."""
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}
     return 200, {"id": "1", "model": MODEL, "choices": [choice], **({"usage": usage} if usage else {})}
 
 
 @contextmanager
 def fake_chat(script: Callable[[Mapping[str, Any]], Reply]) -> Iterator[Chat]:
-    """The server while the block runs."""
+    """Run the server while the block runs."""
     chat = Chat(script)
 
     class Handler(BaseHTTPRequestHandler):
@@ -60,7 +60,7 @@ def fake_chat(script: Callable[[Mapping[str, Any]], Reply]) -> Iterator[Chat]:
 
     class Server(ThreadingHTTPServer):
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """A client that does not wait for the answer is what some tests want."""
+            """Ignore clients that do not wait for the answer: some tests want them."""
             if not isinstance(sys.exception(), ConnectionError):
                 super().handle_error(request, client_address)
 

@@ -1,4 +1,4 @@
-"""An HTTP server that answers what it is told: for faults that a real Ollama can't be made to show."""
+"""An HTTP server with scripted answers, for faults that a real Ollama can't be made to show."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ def ones(texts: list[str]) -> Answer:
 
 @contextmanager
 def fake_ollama(script: Script, name: str = NAME, digest: Callable[[], str] = lambda: "d" * 64) -> Iterator[str]:
-    """The URL of a server that has the model `name` of this digest and embeds by `script`."""
+    """Yield the URL of a server that has the model `name` with this digest and embeds by `script`."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

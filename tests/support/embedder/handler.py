@@ -1,4 +1,4 @@
-"""The embedder's handler run as its service does: on a real SQLite file, with the real embedded model."""
+"""The embedder's handler, run as its service does: on a real SQLite file, with the real embedded model."""
 
 from array import array
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -26,7 +26,7 @@ Fault = Callable[[Sequence[str]], Exception | None]
 
 
 class WithFaults(MiniLM):
-    """The real model behind a connection that can fail; remembers what it was asked."""
+    """The real model behind a connection that can fail; keeps its requests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class Service:
         return found.vectors
 
     async def announced(self) -> list[dict[str, Any]]:
-        """The events `memory.embedded` in the outbox, which is then emptied."""
+        """Return the events `memory.embedded` from the outbox, and empty it."""
         entries = await self.store.outbox.take(1000)
         await self.store.outbox.delete([entry.id for entry in entries])
         return [orjson.loads(entry.body) for entry in entries if entry.stream == "memory.embedded"]

@@ -1,6 +1,6 @@
-"""A second embedding model that costs no download: the real small one, each vector read from its end.
+"""A second embedding model that needs no download: the real small one with each vector reversed.
 
-Its vectors are as good as the first one's among themselves, and mean nothing beside them: a search that mixes the two
+Its vectors are as good as the first one's among themselves, but not comparable with them: a search that mixes the two
 finds the wrong memories.
 """
 
@@ -18,13 +18,13 @@ SECOND = replace(IDENTITY, name="second", digest="5" * 64)
 
 
 class Second(WithFaults):
-    """The second model; `digest` stands for its weights, which may change under its name as a server's can."""
+    """The second model; `digest` stands for its weights, which may change under the same name, as on a server."""
 
     def __init__(self, digest: str = SECOND.digest) -> None:
         super().__init__()
         self.digest = digest
         self.now = digest
-        """What goes by its name by now."""
+        """The digest that its name stands for now."""
         self.query_texts: list[str] = []
 
     async def identity(self) -> ModelIdentity:
@@ -53,7 +53,7 @@ def _reversed(vector: "array[float]") -> "array[float]":
 
 
 def named(models: Mapping[str, Embedder], first: str) -> Embedders:
-    """These models by name; `first` is the one that settings would name."""
+    """Return embedders for these models by name; `first` is the one that settings name."""
 
     def make(name: str) -> Embedder:
         if name not in models:

@@ -1,4 +1,4 @@
-"""The embedded model is read once a process: systems that a test starts and stops share what onnxruntime made of it."""
+"""The embedded model is loaded once per process: systems that a test starts and stops share one onnxruntime session."""
 
 from collections.abc import Iterator
 from functools import cache

@@ -1,4 +1,4 @@
-"""Each adapter of both indexes with a generation of its own, for tests of what lies above the contract suites."""
+"""Each adapter of both indexes with a new generation, for tests of code above the contract suites."""
 
 import uuid
 from collections.abc import AsyncIterator

@@ -1,4 +1,5 @@
-"""Random rows and conditions for the law of every index: what it finds is what the predicate says."""
+"""Random rows and conditions for the law that every index must obey: it finds the rows for which the predicate is
+true."""
 
 from hypothesis import strategies as st
 
@@ -41,7 +42,7 @@ WORDS = (
     "x" * 100,
 )
 PLAIN = (True, False, 1, -7, 2**62, 1.0, 0.5, ["x"], {"b": "a"})
-"""Values of metadata that are no texts; the last four are none that a filter asks for."""
+"""Metadata values that are not strings; a filter never asks for the last four."""
 PAIRS = (
     "k=",
     "k=a",
@@ -124,4 +125,4 @@ requests = st.builds(visible, _viewers, _criteria, st.sampled_from((NOW - 2, NOW
 conditions: st.SearchStrategy[AllOf] = requests | st.lists(_trees, max_size=3).map(
     lambda several: AllOf(tuple(several))
 )
-"""What requests ask, and whatever else the language can say."""
+"""Conditions of requests, and others that the condition language can express."""

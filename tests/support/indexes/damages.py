@@ -1,4 +1,4 @@
-"""What a loss of power, a failing disk or a hand leave of a file."""
+"""Damage that a power loss, a failing disk or a person does to a file."""
 
 import os
 from collections.abc import Callable
@@ -8,28 +8,28 @@ Damage = Callable[[Path], None]
 
 
 def zeros(file: Path) -> None:
-    """Its blocks were never written."""
+    """All blocks are zeros: they were never written."""
     file.write_bytes(bytes(file.stat().st_size))
 
 
 def zeros_behind(file: Path) -> None:
-    """Its size was, its last block was not."""
+    """Zeros at the end: the size was written, the last block was not."""
     with file.open("ab") as out:
         out.write(bytes(4096))
 
 
 def cut(file: Path) -> None:
-    """Its end is lost."""
+    """The second half is lost."""
     os.truncate(file, file.stat().st_size // 2)
 
 
 def emptied(file: Path) -> None:
-    """Nothing but its name is left."""
+    """The file is empty."""
     os.truncate(file, 0)
 
 
 def gone(file: Path) -> None:
-    """Not even that."""
+    """The file is missing."""
     file.unlink()
 
 

@@ -1,4 +1,4 @@
-"""What the tests of both indexes write and ask: entries with sensible defaults, laws over random ones."""
+"""Entries and queries for the tests of both indexes, with sensible defaults."""
 
 import math
 import uuid
@@ -14,16 +14,16 @@ from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
 WORKSPACE = "acme"
 BUILDER = "test-1"
 EVERYTHING = AllOf((Equals("workspace_id", WORKSPACE),))
-"""A condition as plain as conditions of a request get."""
+"""The simplest condition that a request can have."""
 
 
 def new_id() -> str:
-    """An id for a memory that no other test has."""
+    """Return an id that no other test uses."""
     return str(uuid.uuid4())
 
 
 def memory(memory_id: str = "", **changes: object) -> Memory:
-    """A memory of the workspace `acme` that everyone may see."""
+    """Return a memory of the workspace `acme` that everyone may see."""
     values: dict[str, object] = {
         "id": memory_id or new_id(),
         "workspace_id": WORKSPACE,
@@ -37,7 +37,7 @@ def memory(memory_id: str = "", **changes: object) -> Memory:
 
 
 def fields_of(row: Memory) -> Fields:
-    """What the indexes hold of a row."""
+    """Return the fields that the indexes store of a row."""
     return Fields(
         workspace_id=row.workspace_id,
         org=row.org,
@@ -60,7 +60,7 @@ def fields_of(row: Memory) -> Fields:
 def text_entry(
     row: Memory, text: str, *, revision: int = 1, metadata: Mapping[str, object] | None = None, **changes: object
 ) -> TextEntry:
-    """A row as an entry of the text index, found by `text`; `changes` replace fields of the entry itself."""
+    """Return a row's entry of the text index, found by `text`; `changes` replace fields of the entry itself."""
     values: dict[str, object] = {
         "id": row.id,
         "memory_id": row.id,
@@ -76,12 +76,12 @@ def text_entry(
 
 
 def tombstone(memory_id: str, *, revision: int, entry_id: str = "") -> Tombstone:
-    """The removal of a memory, or of one passage of it."""
+    """Return the tombstone of a memory, or of one of its passages."""
     return Tombstone(id=entry_id or memory_id, memory_id=memory_id, revision=revision, bucket=bucket(memory_id))
 
 
 def direction(*numbers: float) -> "array[float]":
-    """The unit vector that points there."""
+    """Return the unit vector in this direction."""
     length = math.hypot(*numbers)
     return array("f", (number / length for number in numbers))
 
@@ -89,7 +89,7 @@ def direction(*numbers: float) -> "array[float]":
 def vector_entry(
     row: Memory, vector: "array[float]", *, revision: int = 1, passage: int = 0, **changes: object
 ) -> VectorEntry:
-    """A passage of a row as an entry of the vector index; `changes` replace fields of the entry itself."""
+    """Return a passage's entry of the vector index; `changes` replace fields of the entry itself."""
     entry_id = point_id(row.id, passage)
     values: dict[str, object] = {
         "id": entry_id,

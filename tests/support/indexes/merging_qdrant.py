@@ -1,5 +1,5 @@
-"""Local mode that merges as servers 1.16 to 1.18 do where a point stands in an optimized segment: an upsert that says
-nothing of a vector leaves the one that is there. Local mode itself replaces points, as servers do from 1.19 on."""
+"""Qdrant's local mode, changed to merge as servers 1.16 to 1.18 do for a point in an optimized segment: an upsert
+without a vector keeps the existing one. Local mode itself replaces points, as servers do from 1.19 on."""
 
 from array import array
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from tests.support.indexes.entries import memory, tombstone, vector_entry
 
 
 class Merging(AsyncQdrantClient):
-    """A client of one process, in memory."""
+    """A client in one process, in memory."""
 
     async def batch_update_points(
         self, collection_name: str, update_operations: Sequence[Any], *args: Any, **kwargs: Any
@@ -33,13 +33,14 @@ class Merging(AsyncQdrantClient):
         return {each.id: each.vector for each in found}
 
     async def holding(self, collection: str) -> dict[str, bool]:
-        """Every point, and whether it has a vector."""
+        """Return every point, and whether it has a vector."""
         found, _ = await self.scroll(collection, limit=10_000, with_vectors=True)
         return {str(each.id): bool(each.vector) for each in found}
 
 
 async def left_by_an_earlier_version(client: Merging, collection: str, vector: "array[float]", count: int) -> list[str]:
-    """So many tombstones that kept their vectors, by upserts alone, and as many living entries; the living ids."""
+    """Write `count` tombstones that kept their vectors, by upserts only, and as many live entries; return the live
+    ids."""
     living, gone = [memory() for _ in range(count)], [memory() for _ in range(count)]
     writes: list[list[VectorEntry | Tombstone]] = [
         [vector_entry(each, vector) for each in (*living, *gone)],

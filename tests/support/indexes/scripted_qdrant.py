@@ -1,4 +1,4 @@
-"""A server that answers as a Qdrant server was told to, over HTTP: for what the client's local mode never shows."""
+"""An HTTP server with scripted answers of a Qdrant server, for cases that the client's local mode never shows."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -40,7 +40,7 @@ def version(number: str) -> Answer:
 
 
 def aliases(**standing: str) -> Answer:
-    """By what stands behind `ob-`; the plain name stands for the vectors."""
+    """Return the aliases: each `ob-NAME` for its collection, and plain `ob` for that of the vectors."""
     named = {f"ob-{name}": each for name, each in standing.items()}
     named |= {"ob": standing["vectors"]} if "vectors" in standing else {}
     return ok({"aliases": [{"alias_name": name, "collection_name": each} for name, each in named.items()]})
@@ -58,7 +58,7 @@ STANDING: dict[str, Answer] = {
 
 
 class Server:
-    """Answers each path with what it was told, and remembers what it was asked."""
+    """Gives each path its scripted answer and keeps the requests."""
 
     def __init__(self) -> None:
         self.answers: dict[str, Answer | Callable[[Any], Answer]] = dict(STANDING)

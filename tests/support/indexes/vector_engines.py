@@ -1,6 +1,6 @@
 """Every adapter of the vector index, for its contract: opened for a test, and again as another process would.
 
-Qdrant's runs on the client's local mode: see docs/reference/qdrant.md for what that leaves open.
+Qdrant's runs on the client's local mode: docs/reference/qdrant.md says what that does not cover.
 """
 
 import uuid
@@ -32,11 +32,11 @@ INDEXLESS = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in
 
 @dataclass
 class Engine:
-    """How to open this test's index, and once more as another process would."""
+    """How to open this test's index, also a second time as another process would."""
 
     open: Callable[[], VectorIndex]
     shared: bool
-    """Whether several may have it open at once."""
+    """Whether several processes may have it open at once."""
 
 
 @pytest.fixture(params=["qdrant-edge", "qdrant-local", "elasticsearch-knn"])
@@ -45,12 +45,12 @@ async def engine(
 ) -> AsyncIterator[Engine]:
     first_part = f"test{uuid.uuid4().hex}"
     if request.param == "qdrant-edge":
-        # How one is made is the subject of tests/contracts/vectors/qdrant.
+        # Making a new one is tested in tests/contracts/vectors/qdrant.
         made_once.copy_indexes(monkeypatch.setattr)
         yield Engine(lambda: QdrantEdgeVectors(tmp_path / "vectors"), shared=False)
     elif request.param == "qdrant-local":
         folder = str(tmp_path / "qdrant")
-        # Without the last word the library looks at SQLite by a connection that it leaves open.
+        # Without `force_disable_check_same_thread` the library inspects SQLite with a connection that it leaves open.
         open_folder = partial(AsyncQdrantClient, path=folder, force_disable_check_same_thread=True)
         yield Engine(lambda: QdrantVectors(open_folder, first_part), shared=False)
     else:
@@ -79,5 +79,5 @@ async def found(index: VectorIndex, near: "array[float]" = EAST, condition: AllO
 
 
 async def found_all(index: VectorIndex, condition: AllOf) -> set[str]:
-    """Whatever the condition selects."""
+    """Return all memories that the condition selects."""
     return {hit.memory_id for hit in await index.search(GENERATION, EAST, condition, 5000)}

@@ -8,7 +8,7 @@ from tests.support.waiting import PATIENCE_S
 
 
 async def finished(command: Sequence[str], home: Path, patience_s: float = PATIENCE_S, /, **environment: str) -> str:
-    """Output and errors of the program. Its exit code is 0."""
+    """Run the program, assert that its exit code is 0, and return its output and errors."""
     running = await asyncio.create_subprocess_exec(
         *command,
         cwd=home,

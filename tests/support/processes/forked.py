@@ -1,8 +1,8 @@
-"""Runs `openbrain ...` in a fork of a process that has everything imported: what a real start costs is paid once.
+"""Runs `openbrain ...` in a fork of a process that has everything imported, so that the cost of a start is paid once.
 
-What runs is the command's own `main`, in a process of its own with its own environment, folder, standard streams, exit
-status and signals; only the interpreter's start and the imports are shared. The installed program itself is started by
-the tests of the quickstart, of the tools over stdio and of completion.
+The command's own `main` runs in a separate process with its own environment, folder, standard streams, exit status and
+signals; only the interpreter's start and the imports are shared. The installed program itself is started by the tests
+of the quickstart, of the tools over stdio and of completion.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ _PRELOADED = "tests.support.processes.preloaded"
 
 @cache
 def context() -> ForkServerContext:
-    """Of processes that are forked with everything imported."""
+    """Return the context of processes that are forked with everything imported."""
     made = multiprocessing.get_context("forkserver")
     made.set_forkserver_preload([_PRELOADED])
     # Threads of numerical libraries don't survive a fork.
@@ -37,7 +37,7 @@ def context() -> ForkServerContext:
 
 
 class Shared:
-    """A fork server for this process and its forks alike, which starts once somebody asks it."""
+    """A fork server for this process and its forks, which starts at the first request."""
 
     def __init__(self) -> None:
         context()
@@ -47,7 +47,7 @@ class Shared:
         self._alive, held = os.pipe()
         server: Any = forkserver._forkserver
         server._forkserver_address, server._forkserver_alive_fd = self.listener.getsockname(), held
-        # It would look whether a child of its own still runs, and start another.
+        # It would check for a child of this process, and start another server.
         server.ensure_running = lambda: None
 
     @property
@@ -55,7 +55,7 @@ class Shared:
         return self.listener.fileno() < 0
 
     def start(self) -> None:
-        """Somebody asks: the listener can be read."""
+        """Start the server: the listener has a request."""
         files = [self.listener.fileno(), self._alive]
         code = f"from multiprocessing.forkserver import main; main(*{files}, {[_PRELOADED]}, sys_path={sys.path})"
         program = sys.executable.encode()
@@ -81,7 +81,7 @@ class Forked:
         err: int,
         before: Callable[[], object] | None = None,
     ) -> None:
-        """`before`: a function of a module that the fork calls before its command begins."""
+        """`before`: a module-level function that the fork calls before its command begins."""
         streams = [DupFd(each) for each in (stdin, out, err)]
         self._process = context().Process(
             target=_main, args=([*words], dict(env), str(cwd), streams, before), name=" ".join(words)[:40], daemon=True
@@ -95,15 +95,15 @@ class Forked:
 
     @property
     def returncode(self) -> int | None:
-        """The exit status, negative for a signal, once it was asked for."""
+        """The exit status, negative for a signal; None while it runs."""
         return self._process.exitcode
 
     def poll(self) -> int | None:
-        """The exit status, if it has ended."""
+        """Return the exit status; None while it runs."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Its exit status, once it has ended."""
+        """Wait for its end and return the exit status."""
         self._process.join(timeout)
         status = self._process.exitcode
         if status is None:
@@ -124,7 +124,7 @@ class Forked:
 def run(
     words: Sequence[str], *, env: Mapping[str, str], cwd: Path, stdin: bytes, timeout: float
 ) -> tuple[int, bytes, bytes]:
-    """Exit status, standard output and standard error of a command that ends by itself."""
+    """Run a command to its end; return exit status, standard output and standard error."""
     files = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
     try:
         os.write(files[0], stdin)
@@ -142,12 +142,12 @@ def run(
 
 
 def end_with_parent() -> None:
-    """This process is killed when the one that forked it ends."""
+    """Have this process killed when the process that forked it ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def leave_server() -> None:
-    """This process doesn't keep the fork server that it came from alive: a run that is killed leaves neither."""
+    """Stop keeping alive the fork server that this process came from, so that a killed run leaves neither."""
     server: Any = forkserver._forkserver
     os.close(server._forkserver_alive_fd)
     server._forkserver_alive_fd = None
@@ -160,7 +160,7 @@ def _written(file: int) -> bytes:
 def _main(
     words: list[str], env: dict[str, str], cwd: str, streams: list[Any], before: Callable[[], object] | None
 ) -> None:
-    """In the fork: become what `openbrain WORDS` is."""
+    """Run in the fork: become `openbrain WORDS`."""
     end_with_parent()
     leave_server()
     os.setsid()

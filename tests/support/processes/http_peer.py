@@ -1,4 +1,4 @@
-"""A small app on a real server, and connections to it that say what no client says."""
+"""A small app on a real server, and raw connections to it that send what no regular client sends."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,8 @@ from tests.support.waiting import PATIENCE_S
 
 
 class App:
-    """Answers with the size of the body; /wait when the test says so, /flood without end, /unread without reading."""
+    """Answers with the size of the body; /wait when the test says so, /flood endlessly, /unread without reading the
+    body."""
 
     def __init__(self) -> None:
         self.ready, self.left = asyncio.Event(), asyncio.Event()
@@ -59,7 +60,7 @@ class Peer:
             await self._writer.drain()
 
     async def heard(self) -> bytes:
-        """Everything until the other side ends."""
+        """Return everything until the other side closes."""
         found = b""
         async with asyncio.timeout(PATIENCE_S):
             with contextlib.suppress(ConnectionError):
@@ -72,7 +73,7 @@ class Peer:
             return int((await self._reader.readuntil(b"\r\n"))[9:12])
 
     def hang(self) -> None:
-        """Read nothing any more."""
+        """Stop reading."""
         self._writer.transport.pause_reading()  # type: ignore[attr-defined]
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
-"""What each new system makes first, an SQLite database with today's tables and an empty vector index, made once a run
-and copied from then on.
+"""What each new system creates first, an SQLite database with current tables and an empty vector index: made once per
+run, then copied.
 
-That it is made rightly is proved by the first, by programs that are really started, and where migrations, engines and
-full disks are the subject.
+That creating them works is tested by the first system, by programs that are really started, and by the tests of
+migrations, engines and full disks.
 """
 
 import os
@@ -23,14 +23,15 @@ from openbrain_cli.system.embedded import pipeline
 from tests.support.processes.short_pauses import shorten
 
 KEPT = Path(os.environ.get("OPENBRAIN_TEST_KEPT", os.devnull))
-"""The run's folder, set before anything is forked: commands get an environment of their own. Nowhere outside a run."""
+"""The run's folder, set before any fork, because commands have an environment of their own. The null device outside a
+run."""
 _BLOCK = 65_536
 _EMPTY = bytes(_BLOCK)
 _make = Shard.make
 
 
 class _Entry(NamedTuple):
-    """A file or folder. Nearly all that an index holds are zeros, which are left out."""
+    """A file or folder. Zeros, nearly all of an index, are not stored."""
 
     name: str
     mode: int
@@ -40,25 +41,25 @@ class _Entry(NamedTuple):
 
 
 Change = Callable[[Any, str, Any], object]
-"""Sets an attribute: a test's monkeypatch, which takes it back, or a fork's `setattr`."""
+"""Sets an attribute: a test's monkeypatch, which restores it, or a fork's `setattr`."""
 
 
 def copy(change: Change = setattr) -> None:
-    """In this process."""
+    """Make this process copy instead of create."""
     change(pipeline, "upgrade", _upgraded)
-    # What is there before a system starts is frozen already, and would be counted: a million objects.
+    # Existing objects are frozen already, and `long_running` would count them: a million.
     change(pipeline, "long_running", nullcontext)
     copy_indexes(change)
 
 
 def shorten_and_copy() -> None:
-    """Functions that a fork calls before its command."""
+    """Apply short pauses and copying; a fork calls it before its command."""
     shorten()
     copy()
 
 
 def copy_indexes(change: Change) -> None:
-    """Of vectors alone."""
+    """Copy vector indexes only."""
     change(Shard, "make", _shard)
 
 
@@ -87,7 +88,7 @@ def _shard(path: Path, dimensions: int) -> Shard:
 
 
 def _keep(kept: Path, write: Callable[[Path], object]) -> None:
-    """Whole or not at all: other processes do the same."""
+    """Write it atomically: other processes do the same."""
     unfinished = kept.with_name(f"{kept.name}.{uuid.uuid4().hex}")
     write(unfinished)
     unfinished.replace(kept)
@@ -123,6 +124,6 @@ def _lay_out(entries: list[_Entry], folder: Path) -> None:
                     os.pwrite(descriptor, block, place)
             finally:
                 os.close(descriptor)
-            # By which a seal tells a file that is as it was.
+            # A seal compares this time to see whether a file is unchanged.
             os.utime(path, ns=(entry.mtime_ns, entry.mtime_ns))
         path.chmod(entry.mode)

@@ -1,4 +1,5 @@
-"""Everything that a process tells about itself, searched for marks that callers put into what they send."""
+"""Everything that a process outputs (logs, metrics, spans, titles), searched for marks that callers put into
+requests."""
 
 import io
 import logging
@@ -23,24 +24,24 @@ from openbrain.settings import Logs
 MARK = re.compile(r"qxv[0-9a-f]{12}7", re.IGNORECASE)
 """A word that no stemmer, tokenizer or URL changes."""
 _EXPORTER, _PROVIDER = InMemorySpanExporter(), TracerProvider()
-# One for the run: libraries keep the tracer that they were given first.
+# One for the run: libraries keep the first tracer that they were given.
 _PROVIDER.add_span_processor(SimpleSpanProcessor(_EXPORTER))
 
 
 @dataclass
 class Marks:
-    """Words that occur nowhere else, each by where it was put."""
+    """Unique words, each with the place where it was put."""
 
     places: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, place: str) -> str:
-        """A new one for this place."""
+        """Return a new mark for this place."""
         word = f"qxv{uuid.uuid4().hex[:12]}7"
         self.places[word] = place
         return word
 
     def found(self, told: Mapping[str, str]) -> list[str]:
-        """What was told of them: where it was put, where it came out, and what stood around it."""
+        """Return each mark found: where it was put, where it appeared, and the text around it."""
         return [
             f"{self.places.get(match[0].lower(), 'unknown')} in {source}: "
             f"{text[max(0, match.start() - 200) : match.end() + 100]!r}"
@@ -51,16 +52,16 @@ class Marks:
 
 @dataclass
 class Ear:
-    """Listens to this process."""
+    """Records the output of this process."""
 
     lines: io.StringIO
     printed: Callable[[], str]
     marks: Marks = field(default_factory=Marks)
     secret: str = ""
-    """A key that must be told nowhere either."""
+    """A key that must not appear in any output either."""
 
     def told(self) -> dict[str, str]:
-        """By source."""
+        """Return all output, by source."""
         return {
             "logs": self.lines.getvalue(),
             "metrics": generate_latest(metrics.REGISTRY).decode(),
@@ -70,30 +71,30 @@ class Ear:
         }
 
     def events(self) -> set[str]:
-        """Names of log events so far."""
+        """Return the names of log events so far."""
         return set(re.findall(r'"event": "([\w.]+)"', self.lines.getvalue()))
 
     def spans(self) -> set[str]:
-        """Names of spans so far."""
+        """Return the names of spans so far."""
         return {span.name for span in _EXPORTER.get_finished_spans()}
 
 
 def _text(span: ReadableSpan) -> str:
-    """All that callers might have come into; written as JSON, it would take most of a test's time."""
+    """Return all parts of a span that callers may influence; encoding it as JSON would take most of a test's time."""
     events = [(event.name, dict(event.attributes or {})) for event in span.events]
     links = [dict(link.attributes or {}) for link in span.links]
     return f"{span.name} {dict(span.attributes or {})} {events} {links} {span.status.description}"
 
 
 def titles() -> dict[str, str]:
-    """What `ps` shows of this process and of those that it started."""
+    """Return what `ps` shows of this process and its children."""
     found = {}
     for folder in [Path("/proc/self"), *(Path("/proc") / pid for pid in _children())]:
         for name in ("cmdline", "comm"):
             try:
                 found[f"{folder.name} {name}"] = (folder / name).read_bytes().decode(errors="replace")
             except OSError:
-                continue  # it ended meanwhile
+                continue  # the process ended meanwhile
     return found
 
 
@@ -102,7 +103,7 @@ def _children() -> list[str]:
 
 
 def _forget_metrics() -> None:
-    """Of tests before: what stands there is told again whenever someone looks."""
+    """Clear labelled metrics of earlier tests, which every scrape would repeat."""
     for each in vars(metrics).values():
         if isinstance(each, MetricWrapperBase) and each._labelnames:
             each.clear()
@@ -110,7 +111,7 @@ def _forget_metrics() -> None:
 
 @contextmanager
 def listening(printed: Callable[[], str]) -> Iterator[Ear]:
-    """Logs of every level, spans and metrics while the block runs. `printed`: what went to the terminal."""
+    """Record logs of every level, spans and metrics while the block runs. `printed`: returns the terminal's output."""
     root = logging.getLogger()
     before = root.handlers[:], root.level
     provider = trace._TRACER_PROVIDER

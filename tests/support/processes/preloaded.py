@@ -1,4 +1,4 @@
-"""What commands and services import, in the process that they are forked from."""
+"""What commands and services import, loaded in the process that they are forked from."""
 
 import gc
 import importlib
@@ -84,9 +84,9 @@ for _name in _IMPORTED:
     try:
         importlib.import_module(_name)
     except ImportError as error:
-        # The fork server passes an ImportError over, and each fork would import for itself.
+        # The fork server ignores an ImportError; then each fork would import for itself.
         raise RuntimeError(f"{_name} is named here and can't be imported") from error
-# What requests, paths and tools are read by, and what finds secrets, is made now, and not in each fork.
+# Build the models of requests, paths and tools and the secret rules here, and not in each fork.
 for _route in ROUTES:
     _route.body.model_rebuild()
     _route.query.model_rebuild()
@@ -95,6 +95,6 @@ _api = Starlette()
 _api.state.admit = None
 with_mcp(_api)
 loaded_once.load()
-# What stands now is never collected, so that the pages of the parent stay shared.
+# Exclude existing objects from collection, so that the parent's pages stay shared.
 gc.collect()
 gc.freeze()

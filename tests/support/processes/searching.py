@@ -1,4 +1,4 @@
-"""Looking for a word everywhere that a system could keep it."""
+"""Searches for a word everywhere that a system could store it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ _EMPTY = bytes(_BLOCK)
 
 
 def in_files(folder: Path, word: str) -> list[str]:
-    """Files below `folder` that hold the word, in any of the ways that a file of ours or of a server could."""
+    """Return the files below `folder` that contain the word, in any encoding that our files or a server's use."""
     forms = [form for each in (word, word.lower()) for form in (each.encode(), each.encode("utf-16-le"))]
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     return [str(path.relative_to(folder)) for path in files if _holds(path, forms)]
@@ -29,8 +29,8 @@ def _holds(path: Path, forms: list[bytes]) -> bool:
 
 
 def _parts(path: Path) -> Iterator[bytes]:
-    """Content of the file without long stretches of zeros, nearly all of an index. No word begins with a zero,
-    and in UTF-16 it may end with one."""
+    """Yield the file's content without long stretches of zeros, which are nearly all of an index. No word begins with a
+    zero byte; in UTF-16 it may end with one."""
     part: list[bytes] = []
     with path.open("rb", buffering=0) as file:
         while block := file.read(_BLOCK):
@@ -44,7 +44,7 @@ def _parts(path: Path) -> Iterator[bytes]:
 
 
 async def in_tables(store: Any, word: str) -> list[str]:
-    """Tables with a row that holds the word."""
+    """Return the tables with a row that contains the word."""
     assert isinstance(store, SqlStore)
 
     def search(connection: Connection) -> list[str]:
@@ -55,6 +55,6 @@ async def in_tables(store: Any, word: str) -> list[str]:
 
 
 async def in_streams(redis: Redis, word: str) -> list[str]:
-    """Keys whose dump holds the word; the server must not compress (`rdbcompression no`)."""
+    """Return the keys whose dump contains the word; the server must not compress (`rdbcompression no`)."""
     keys: list[Any] = await redis.keys("*")
     return sorted([key.decode() for key in keys if word.encode() in (await redis.dump(key) or b"")])

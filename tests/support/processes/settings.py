@@ -1,4 +1,4 @@
-"""Groups of settings from flat names, whether a name is a setting or one of the numbers behind `tuning`."""
+"""Groups of settings from flat names; a name may be a setting or one of the values in `tuning`."""
 
 from typing import Any, TypeVar
 
@@ -8,14 +8,14 @@ G = TypeVar("G", bound=Group)
 
 
 def group_of(kind: type[G], **values: Any) -> G:
-    """`kind` with these values."""
+    """Return a group of `kind` with these values."""
     own = {name: value for name, value in values.items() if name in kind.model_fields}
     tuned = {name: value for name, value in values.items() if name not in own}
     return kind.model_validate(own | ({"tuning": tuned} if tuned else {}))
 
 
 def changed(group: G, **values: Any) -> G:
-    """`group` with these values in place of its own. Nothing is checked."""
+    """Return a copy of `group` with these values. They are not validated."""
     own = {name: value for name, value in values.items() if name in type(group).model_fields}
     tuned = {name: value for name, value in values.items() if name not in own}
     if tuned:

@@ -1,5 +1,5 @@
-"""An executable for shells that does what the installed `openbrain` does, in a fork (see `forked`): a tenth of the
-processor time of a start."""
+"""An executable for shells that does what the installed `openbrain` does, in a fork (see `forked`): a tenth of the CPU
+time of a start."""
 
 import os
 import pickle
@@ -28,7 +28,7 @@ with socket.socket(socket.AF_UNIX) as server:
 
 @contextmanager
 def shell_program(path: Path) -> Iterator[None]:
-    """`path` is the executable while the block runs."""
+    """Make `path` the executable while the block runs."""
     name = f"openbrain-{uuid.uuid4().hex}"
     path.write_text(_CLIENT % name)
     path.chmod(0o700)

@@ -1,4 +1,4 @@
-"""Leases, polling intervals and settling times, scaled down: for tests that do not depend on their length."""
+"""Leases, polling intervals and settling times, shortened for tests that do not depend on their length."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,8 +15,8 @@ from openbrain_housekeeper.wiring import operations as wired
 
 
 def shorten(change: Callable[[Any, str, Any], object] = setattr) -> None:
-    """In this process. `change` sets an attribute of a module: a test's monkeypatch, which takes it back, or a fork's
-    `setattr`."""
+    """Shorten them in this process. `change` sets an attribute of a module: a test's monkeypatch, which restores it, or
+    a fork's `setattr`."""
     change(container, "WritableIndexes", partial(index_writers.WritableIndexes, lease_s=0.5))
     change(reindex, "LEASE_S", 0.5)
     change(wired, "Closing", partial(close_workspace.Closing, settle_s=0.5))

@@ -12,7 +12,7 @@ import pytest
 
 @contextmanager
 def small_disk(folder: Path, size_mb: int) -> Iterator[Path]:
-    """Mounted while the block runs."""
+    """Mount it while the block runs."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small disk")
     folder.mkdir()
@@ -24,7 +24,7 @@ def small_disk(folder: Path, size_mb: int) -> Iterator[Path]:
 
 
 def fill(file: Path, leave_mb: int = 0) -> None:
-    """Until so much is left; 0: to the last block."""
+    """Fill the disk until `leave_mb` MB are free; 0: to the last block."""
     with file.open("wb", buffering=0) as out:
         try:
             while shutil.disk_usage(file.parent).free > leave_mb << 20:

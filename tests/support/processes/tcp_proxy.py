@@ -1,4 +1,4 @@
-"""A network that can fail: a TCP proxy that passes, at once or late, swallows what comes back, or cuts."""
+"""A network that can fail: a TCP proxy that forwards data, delays or drops answers, or cuts connections."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, suppress
 
 
 class TcpProxy:
-    """Stands before a server on this machine. `silent`: what is sent arrives, no answer comes back. `late_s`: after how
-    many seconds an answer does."""
+    """Forwards to a server on this machine. `silent`: requests arrive, answers do not. `late_s`: delay of each answer,
+    in seconds."""
 
     def __init__(self, port: int) -> None:
         self.target = port
@@ -19,7 +19,7 @@ class TcpProxy:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["TcpProxy"]:
-        """Listen until the end: on a free port, and when it is opened again on the same."""
+        """Listen while the block runs: on a free port, and on the same one when opened again."""
         server = await asyncio.start_server(self._connected, "127.0.0.1", self.port)
         self.port = server.sockets[0].getsockname()[1]
         try:

@@ -1,7 +1,7 @@
 """Loads the embedded model and the secret rules once, before test workers and commands are forked.
 
-Loading the model takes 0.3 s of processor time and writes to 280 MB of memory. Its session has one thread and starts
-none, so forks may use it. Programs that tests really start load both themselves.
+Loading the model takes 0.3 s of CPU time and writes to 280 MB of memory. Its session has one thread and starts none, so
+forks may use it. Programs that tests really start load both themselves.
 """
 
 from functools import cache
@@ -15,7 +15,7 @@ _check_weights = onnx_sentences.check_weights
 
 
 def load() -> None:
-    """For this process and all that are forked from it."""
+    """Load them for this process and all its forks."""
     RULES.detector()
     if minilm.available():
         path = minilm.installed_weights()

@@ -1,7 +1,7 @@
-"""Choice of the tests of a run, by ring and by form.
+"""Selects the tests of a run by ring and by form.
 
-A test belongs to the ring of what it asks for. A case that is made once for each stream server runs on one of them,
-alternating from case to case, unless the run is long or the case is marked `each_server`.
+A test belongs to the ring of the servers that it needs. A case that is parametrized by stream server runs on one of
+them, alternating from case to case, unless the run is long or the case is marked `each_server`.
 """
 
 import random
@@ -17,7 +17,7 @@ from tests.servers.availability import NAMES
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """Some of the tests, and the command that runs them."""
+    """A group of tests, and the command that runs them."""
 
     name: str
     command: str
@@ -32,22 +32,23 @@ RINGS = (
 )
 SECOND, LONG = "second", "long"
 EMBEDDED = frozenset({"valkey"})
-"""A server that comes in a wheel: no installation, no start worth speaking of."""
+"""A server that comes in a wheel: it needs no installation and starts quickly."""
 STREAM_SERVERS = frozenset({"redis", "valkey"})
 _FAULTS = (
     *("tests/faults/", "tests/properties/"),
-    # Pipelines whose indexes are lost or made anew, whose streams hold anything, whose disks and backlogs fill.
+    # Pipelines with lost or rebuilt indexes, random stream entries, full disks and backlogs.
     *("tests/flow/indexes/", "tests/flow/test_back_pressure.py", "tests/flow/test_stream_fuzz.py"),
     *("tests/e2e/operating/test_full_disk.py", "tests/contracts/test_damaged_indexes.py"),
-    # A system destroyed and put back, erasing and cleaning to the last byte, values and fields drawn for all routes.
+    # A system destroyed and restored, complete erasing and cleaning, random values and fields for all routes.
     *("tests/e2e/operating/test_backup_page.py", "tests/flow/test_erase.py", "tests/flow/test_cleaning.py"),
     *("tests/api/requests/test_any_value.py", "tests/api/access/test_privacy.py", "tests/flow/test_privacy.py"),
-    # What another's answers, ids and totals tell of memories that are hidden; jobs that change, end and undo many.
+    # What a caller learns of hidden memories from answers, ids and totals; jobs that change, end and undo many
+    # memories.
     *("tests/api/access/leaks/", "tests/api/operating/lifecycle/"),
-    # The same typed by an operator: what ends, what is made anew, what rests, is replayed, looked at or followed.
+    # The same from an operator's command line: ending, rebuilding, stopping, replaying, inspecting and tracing.
     *("tests/e2e/cli/test_ending.py", "tests/e2e/operating/test_reindexing.py", "tests/flow/test_lifecycle.py"),
     *("tests/e2e/cli/test_streams.py", "tests/e2e/operating/test_traces.py", "tests/e2e/operating/test_running.py"),
-    # A disk that is full; servers, imports and writers that are killed, stand still or come all at once.
+    # A full disk; servers, imports and writers that are killed, stopped or run all at once.
     *("tests/contracts/vectors/qdrant/test_edge_full_disk.py", "tests/e2e/operating/test_redis_pauses.py"),
     *(
         "tests/contracts/streams/servers/test_embedded_valkey_failing.py",
@@ -67,7 +68,7 @@ _NAMED_DIRECTLY = frozenset({"server", "name"})
 
 
 def servers_of(item: pytest.Item) -> frozenset[str]:
-    """The servers and tools that a test asks for: by fixture, by parameter, or by its mark `servers`."""
+    """Return the servers and tools that a test needs: by fixture, by parameter, or by its mark `servers`."""
     marked = {str(name) for mark in item.iter_markers("servers") for name in mark.args}
     fixtures = {_FIXTURES[name] for name in getattr(item, "fixturenames", ()) if name in _FIXTURES}
     return frozenset(marked | fixtures | set(_parameters(item).values()))
@@ -82,7 +83,7 @@ def ring_of(item: pytest.Item) -> str:
 
 
 def _parameters(item: pytest.Item) -> dict[str, str]:
-    """Parameter -> the server that it names."""
+    """Return parameter -> the server that it names."""
     call = getattr(item, "callspec", None)
     if call is None:
         return {}
@@ -97,7 +98,7 @@ def _parameters(item: pytest.Item) -> dict[str, str]:
 def chosen(
     items: Sequence[pytest.Item], rings: Collection[str], *, long: bool
 ) -> tuple[list[pytest.Item], Counter[str]]:
-    """The tests to run, of all rings if none is named, and how many were left out for which reason."""
+    """Return the tests to run (of all rings if none is named), and how many were left out for each reason."""
     taken, left_out = [], Counter[str]()
     for item in items:
         own = ring_of(item)
@@ -113,7 +114,7 @@ def chosen(
 
 
 def shuffled(items: Iterable[pytest.Item], seed: str) -> list[pytest.Item]:
-    """The files in another order, and the tests of each: what depends on those before it fails."""
+    """Shuffle the files, and the tests of each, to expose tests that depend on earlier ones."""
     chance = random.Random(seed)
     files: dict[str, list[pytest.Item]] = {}
     for item in items:
@@ -124,7 +125,7 @@ def shuffled(items: Iterable[pytest.Item], seed: str) -> list[pytest.Item]:
 
 
 def _is_second_form(item: pytest.Item) -> bool:
-    """Whether the same case runs on the other stream server."""
+    """Whether this case is left out because it runs on the other stream server."""
     named = [(name, value) for name, value in _parameters(item).items() if value in STREAM_SERVERS]
     if len(named) != 1 or item.get_closest_marker("each_server"):
         return False
@@ -134,7 +135,7 @@ def _is_second_form(item: pytest.Item) -> bool:
 
 
 def told(left_out: Mapping[str, int]) -> Iterable[str]:
-    """A line for each reason why tests were left out, and how to run them."""
+    """Yield a line for each reason why tests were left out, with the command that runs them."""
     for ring in RINGS:
         if count := left_out.get(ring.name):
             yield f"left out: {count} tests that need {ring.needs}: {ring.command}"

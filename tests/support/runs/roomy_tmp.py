@@ -1,6 +1,6 @@
-"""Prints where the tests keep their files: in memory where there is plenty, for a disk makes them wait at every commit.
+"""Prints where the tests keep their files: in memory if there is enough, because a disk delays every commit.
 
-What is proved stays the same: no test cuts the power, and a killed process leaves its files behind in memory too.
+The tests prove the same there: none cuts the power, and a killed process leaves its files in memory as well.
 """
 
 import shutil
@@ -9,14 +9,14 @@ import tempfile
 from pathlib import Path
 
 MEMORY = "/dev/shm"
-"""Linux's file system in memory."""
+"""Linux's in-memory file system."""
 ROOM_GB = 6
 LEFT_GB = 8
-"""For the servers and the tests themselves."""
+"""Gigabytes of memory left for the servers and the tests themselves."""
 
 
 def main() -> None:
-    """One line."""
+    """Print one line."""
     sys.stdout.write(f"{MEMORY if _fits() else tempfile.gettempdir()}\n")
 
 
@@ -27,7 +27,7 @@ def _fits() -> bool:
     except OSError:
         return False
     options = next((each[3].split(",") for each in mounts if each[1:3] == [MEMORY, "tmpfs"]), ["noexec"])
-    # Servers are started from there, and a test makes a system's root with its devices.
+    # Servers are started from there, and a test creates a system root with devices there.
     if {"noexec", "nodev", "ro"} & set(options):
         return False
     available = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")) / 2**20

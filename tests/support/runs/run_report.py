@@ -1,4 +1,4 @@
-"""The pytest plugin of a run: which ring it takes, what was left out and why, and its slowest tests."""
+"""The pytest plugin that reports on a run: its ring, the tests left out and why, and its slowest tests."""
 
 import os
 from collections import Counter, defaultdict
@@ -14,7 +14,7 @@ from tests.support.runs.rings import EMBEDDED, RINGS, chosen, ring_of, servers_o
 _LEFT_OUT = pytest.StashKey[Mapping[str, int]]()
 _SLOWEST = 20
 _REASON_AFTER_S = 20
-"""A test that takes longer says why: `@pytest.mark.slow("...")`."""
+"""A test that takes longer must give a reason: `@pytest.mark.slow("...")`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "each_server: depends on which stream server it is, and runs on both")
     config.addinivalue_line("markers", "long(proof): runs in the long form alone, and what proves it in the short one")
     config.addinivalue_line("markers", "slow(reason): takes more than 20 seconds, and why")
-    # For the workers, and for what they start.
+    # In the environment, for the workers and for the processes that they start.
     if config.getoption("long"):
         os.environ[LONG] = "1"
     os.environ[RINGS_RUN] = ",".join(config.getoption("ring") or ())
@@ -86,5 +86,5 @@ def _reason(report: Any) -> str:
 
 def _skips(reasons: Iterable[str]) -> Iterable[str]:
     for reason, count in sorted(Counter(reasons).items()):
-        if not reason.startswith("no server for this test"):  # told by the plugin of the servers
+        if not reason.startswith("no server for this test"):  # the servers' plugin reports these
             yield f"skipped: {count}: {reason}"

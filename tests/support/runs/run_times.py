@@ -1,7 +1,7 @@
-"""A pytest plugin that says where a run's time goes: `make test ARGS="-p tests.support.runs.run_times"`.
+"""A pytest plugin that reports where a run's time goes: `make test ARGS="-p tests.support.runs.run_times"`.
 
-Seconds of processor, of the tests' own process and of what it starts, beside seconds on the clock: only the former mean
-something on a machine that others use too.
+It reports CPU seconds of the tests' own process and of those that it starts, next to wall-clock seconds: on a shared
+machine only the CPU seconds are meaningful.
 """
 
 import os
@@ -19,7 +19,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _MOST = 60
 _BEGUN = time.monotonic()
 _SCAN_AFTER_S = 0.02
-"""A test that takes less has started nothing."""
+"""A test that takes less has started no process."""
 _PROPERTY = "times"
 _OWN = pytest.StashKey[float]()
 _STARTED = pytest.StashKey[float]()
@@ -27,7 +27,7 @@ _SLOW = pytest.StashKey[bool]()
 
 
 def _processes() -> float:
-    """Seconds of processor of all that this process has started, ended or not."""
+    """Return the CPU seconds of all processes that this one has started, ended or not."""
     times = os.times()
     seconds: dict[int, int] = {}
     parents: dict[int, int] = {}
@@ -62,7 +62,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    # What failed at collection, or with its worker, has no times.
+    # Reports of failed collections and dead workers have no times.
     found = (report for reports in terminalreporter.stats.values() for report in reports)
     reports = [report for report in found if getattr(report, "when", None) in _PHASES]
     total, elapsed = sum(os.times()[:4]), time.monotonic() - _BEGUN
@@ -81,7 +81,7 @@ def _table(reports: Iterable[Any], depth: int) -> Iterable[str]:
         name = "/".join(PurePath(report.nodeid.partition("::")[0]).parts[:depth])
         counts[name] += report.when == "call"
         clock[name] += report.duration
-        # Later phases repeat the properties of earlier ones.
+        # Reports of later phases repeat the properties of earlier ones.
         own, processes = [value for key, value in report.user_properties if key == _PROPERTY][-1]
         spent[name][report.when] += own
         spent[name]["processes"] += processes

@@ -1,4 +1,4 @@
-"""Files of the fork server that a forked command keeps open."""
+"""Tests of the fork server's files that a forked command keeps open."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ def tell_open_files() -> None:
 
 
 def test_a_command_does_not_keep_its_fork_server_alive(tmp_path: Path) -> None:
-    """Or both would outlive a run that is killed: the server ends when nobody holds its pipe."""
+    """Otherwise both would outlive a killed run: the server ends when no process holds its pipe."""
     with (tmp_path / "out").open("w+b") as out, Path(os.devnull).open("rb") as nothing:
         streams = {"stdin": nothing.fileno(), "out": out.fileno(), "err": out.fileno()}
         command = Forked(["--version"], env={}, cwd=tmp_path, **streams, before=tell_open_files)
@@ -36,6 +36,6 @@ def _open_files() -> list[str]:
     for each in Path("/proc/self/fd").iterdir():
         try:
             found.append(str(each.readlink()))
-        except FileNotFoundError:  # the listing's own
+        except FileNotFoundError:  # the descriptor of the listing itself
             continue
     return found

@@ -1,4 +1,4 @@
-"""The plugin that shares a run out among forks of one process."""
+"""Tests of the plugin that distributes a run over forks of one process."""
 
 import subprocess
 import sys
@@ -53,7 +53,7 @@ def test_behind_it(tmp_path): pass
 def run(folder: Path, *options: str, files: Mapping[str, str] = FILES) -> tuple[int, str]:
     for name, text in {**files, "conftest.py": CONFTEST}.items():
         (folder / name).write_text(text)
-    # Nothing but what is looked at: other plugins take longer to load than these tests to run.
+    # Only the plugin under test: loading the others takes longer than running these tests.
     plugin = ("-p", "tests.support.runs.workers", "-c", "/dev/null", "--rootdir", str(folder), "-p", "no:cacheprovider")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *plugin, *options, str(folder)],

@@ -1,10 +1,10 @@
-"""The pytest plugin that runs the tests in several forks of one process: `-n 4`, or `-n auto` for three a core.
+"""The pytest plugin that runs the tests in several forks of one process: `-n 4`, or `-n auto` for three per core.
 
-The tests are collected once. pytest-xdist starts each worker anew, to import and collect all tests for itself: five
-seconds of processor a worker, as much as thirty files of tests.
+The tests are collected once. pytest-xdist starts each worker as a new process that imports and collects all tests: five
+CPU seconds per worker, as much as thirty files of tests.
 
-A worker asks for a file of tests when it has none, so that the last ones end together. One that dies has failed its
-test; another is forked for the rest of its file.
+A worker asks for a file of tests when it has none, so that all workers finish at about the same time. If one dies, its
+current test fails, and a new fork runs the rest of its file.
 """
 
 import os
@@ -26,30 +26,30 @@ from tests.support.processes import forked
 
 _FORKS = get_context("fork")
 _A_CORE = 3
-"""Workers: tests wait longer than they work."""
+"""Workers per core: tests wait longer than they compute."""
 _DEATHS_MAX = 10
 _COMMANDS = pytest.StashKey[forked.Shared]()
 
 
 @dataclass
 class _Worker:
-    """A fork, seen from the process that hands out the tests."""
+    """A fork, as seen by the process that distributes the tests."""
 
     name: str
     process: ForkProcess
     link: Connection
     tests: deque[int] = field(default_factory=deque)
-    """What it has to run yet, first what it runs now."""
+    """The tests that it still has to run; the first one is running."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    # Spelled as pytest-xdist spells it; pytest keeps small letters from plugins that ask politely.
+    # Spelled as in pytest-xdist; `addoption` refuses lower-case short options, which pytest reserves.
     group = parser.getgroup("workers")
     group._addoption("-n", "--workers", metavar="COUNT", default="1", help="forks that run tests; auto: three a core")
 
 
 def workers(config: pytest.Config) -> int:
-    """How many forks share the run."""
+    """Return the number of forks that share the run."""
     asked: str = config.getoption("workers")
     try:
         count = _A_CORE * (os.cpu_count() or 1) if asked == "auto" else int(asked)
@@ -60,9 +60,9 @@ def workers(config: pytest.Config) -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Start the fork server of commands while the tests are collected, if all of them are to run."""
+    """Start the commands' fork server while the tests are collected, if the whole suite is to run."""
     config = session.config
-    # Times of commands are those of a worker that started them.
+    # run_times counts a command's time as that of the worker that started it.
     alone = config.pluginmanager.hasplugin("tests.support.runs.run_times")
     if workers(config) < 2 or config.option.collectonly or alone:
         return
@@ -84,13 +84,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return None
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter is not None:
-        reporter.showfspath = False  # results of several files come mixed
+        reporter.showfspath = False  # results of several files are interleaved
     _Run(session).run()
     return True
 
 
 class _Run:
-    """The process that has collected the tests, and hands them out."""
+    """The process that has collected the tests and distributes them."""
 
     def __init__(self, session: pytest.Session) -> None:
         self._session = session
@@ -100,7 +100,7 @@ class _Run:
         self._names = map("w{}".format, count())
         self._deaths = 0
         self._commands = self._config.stash.get(_COMMANDS, None)
-        # Before there are forks: each has a folder of its own in it.
+        # Create it before forking: each worker has a folder in it.
         self._config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
 
     def run(self) -> None:
@@ -130,12 +130,12 @@ class _Run:
         links = [worker.link for worker in self._workers.values()]
         process = _FORKS.Process(target=_work, args=(self._session, theirs, [ours, *links], name), name=name)
         with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-            process.start()  # beside a thread, which answers for the servers and holds no lock meanwhile
+            process.start()  # another thread runs here: it answers for the servers and holds no lock at this point
         theirs.close()
         self._workers[ours] = _Worker(name, process, ours)
 
     def _hear(self, worker: _Worker) -> None:
-        """One message, or the end."""
+        """Handle one message from a worker, or its end."""
         try:
             kind, told = worker.link.recv()
         except (EOFError, OSError):
@@ -186,7 +186,7 @@ def _by_file(items: Sequence[pytest.Item]) -> Iterable[deque[int]]:
 
 
 class _Sending:
-    """In a fork: what the tests have to tell goes to the process that hands them out."""
+    """In a fork: sends reports to the process that distributes the tests."""
 
     def __init__(self, link: Connection, config: pytest.Config) -> None:
         self._link, self._config = link, config
@@ -203,7 +203,7 @@ class _Sending:
 
 
 def _work(session: pytest.Session, link: Connection, others: Iterable[Connection], name: str) -> None:
-    """In a fork: run what is handed out, until nothing is left."""
+    """In a fork: run the received tests until none is left."""
     forked.end_with_parent()
     for each in others:
         each.close()
@@ -211,7 +211,7 @@ def _work(session: pytest.Session, link: Connection, others: Iterable[Connection
     try:
         while tests := _asked(link):
             items = [session.items[number] for number in tests]
-            # All but the session is torn down after a file: the next one is not known yet.
+            # Tear down all but the session after each file: the next one is not known yet.
             for item, following in pairwise([*items, session]):
                 session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                 link.send(("ran", None))
@@ -229,7 +229,7 @@ def _asked(link: Connection) -> list[int]:
 
 
 def _settle(config: pytest.Config, link: Connection, name: str) -> None:
-    """Nothing that was open before the fork is written to by two."""
+    """Make sure that nothing opened before the fork is written to by two processes."""
     plugins = config.pluginmanager
     plugins.unregister(name="terminalreporter")
     plugins.register(_Sending(link, config), "sending")

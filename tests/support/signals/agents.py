@@ -1,4 +1,4 @@
-"""A workspace whose broadcasts a test makes by hand, as its truth and its stream tell them."""
+"""A workspace whose broadcasts a test makes by hand, as the API and the stream deliver them."""
 
 import asyncio
 import uuid
@@ -22,7 +22,7 @@ PAGE = 50
 
 
 def broadcast(seq: int, halt: str | None = None, state: HaltState | None = None, **more: object) -> Broadcast:
-    """What agents hear of signal `s-<seq>`, or of the one that opened `halt`."""
+    """Return the broadcast of signal `s-<seq>`, or of the one that opened `halt`."""
     said = {
         "seq": seq,
         "signal_id": f"s-{halt or seq}",
@@ -43,18 +43,18 @@ def broadcast(seq: int, halt: str | None = None, state: HaltState | None = None,
 
 @dataclass
 class Store:
-    """What was broadcast, and who has stopped."""
+    """The broadcasts so far, and the agents that have stopped."""
 
     said: list[Broadcast] = field(default_factory=list)
     kept_from: int = 1
-    """What is older is purged."""
+    """Broadcasts before this number are purged."""
     away: bool = False
     full: bool = False
-    """No more streams are given."""
+    """Whether new streams are refused."""
     looks: int = 0
-    """How often the present state was asked for by itself."""
+    """How often the current state was requested separately."""
     behind: int = 0
-    """By how many broadcasts the state is old with which a stream begins."""
+    """By how many broadcasts the state at the start of a stream is outdated."""
     acknowledged: set[tuple[str, str]] = field(default_factory=set)
     seen: dict[str, int | None] = field(default_factory=dict)
     moved: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -64,13 +64,13 @@ class Store:
         return self.said[-1].seq if self.said else 0
 
     async def say(self, halt: str | None = None, state: HaltState | None = None, **more: Any) -> Broadcast:
-        """The next broadcast."""
+        """Add the next broadcast."""
         made = broadcast(self.last + 1, halt, state, **more)
         await self.tell(lambda: self.said.append(made))
         return made
 
     async def tell(self, change: Any) -> None:
-        """Change something, and let streams notice."""
+        """Apply a change and wake the streams."""
         async with self.moved:
             change()
             self.moved.notify_all()
@@ -81,7 +81,7 @@ class Store:
 
 
 class HandApi:
-    """The API of one agent, on a truth in memory: it can be put back, purged and taken away at will."""
+    """The API of one agent, on an in-memory store that a test can roll back, purge and take offline."""
 
     def __init__(self, store: Store, agent: str = "ada") -> None:
         self.store, self.agent = store, agent
@@ -130,7 +130,7 @@ class HandApi:
         self.store.acknowledged.add((self.agent, halt_id))
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 @dataclass
@@ -142,7 +142,7 @@ class Wire:
     workspace: str = "w"
 
     async def publish(self, *said: Broadcast) -> None:
-        """As the relay does."""
+        """Append broadcasts as the relay does."""
         for each in said:
             body = encode(BROADCAST.name, each, event_id=uuid.uuid4().hex, at=0)
             await self.client.xadd(self.name, {FIELD: body}, id=f"{each.seq}-0")
@@ -153,13 +153,13 @@ class Wire:
 
 
 def wire(url: str) -> Wire:
-    """A prefix of its own on a server."""
+    """Return a stream with a unique prefix on a server."""
     return Wire(scaled(url), Redis.from_url(url))
 
 
 @dataclass
 class Ear:
-    """A handler that notes."""
+    """A handler that records its events."""
 
     heard: list[int] = field(default_factory=list)
     said: list[Broadcast] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Broadcasts for tests: raised in the truth, put on their stream as the relay does."""
+"""Broadcasts for tests: raised in the database, put on their stream as the relay does."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,13 +12,13 @@ from tests.support.waiting import until
 
 
 async def burn(store: SqlStore, *titles: str, workspace_id: str = "w1", org: str = "") -> None:
-    """A signal each, and so a broadcast each."""
+    """Raise one signal, and so one broadcast, for each title."""
     for title in titles:
         await raise_one(store, workspace_id=workspace_id, title=title, content=title, source=title, org=org)
 
 
 async def relay(store: SqlStore, streams: Streams) -> int:
-    """Publish what waits in the outbox; how many."""
+    """Publish the outbox; return the number of entries."""
     publisher: Any = Publisher(streams)
     try:
         entries = await store.outbox.take(500)
@@ -31,7 +31,7 @@ async def relay(store: SqlStore, streams: Streams) -> int:
 
 
 class Ear:
-    """One who listens to a channel as a client's stream does."""
+    """A listener to a channel, as a client's stream is."""
 
     def __init__(self, channel: Channel, cursor: int = 0) -> None:
         self.channel = channel
@@ -41,14 +41,14 @@ class Ear:
         channel.join(self.listener)
 
     async def catch_up(self) -> Sequence[int]:
-        """All numbers heard so far."""
+        """Return all numbers received so far."""
         while found := await self.channel.after(self.cursor):
             self.heard += [each.seq for each in found]
             self.cursor = found[-1].seq
         return self.heard
 
     async def hears(self, *numbers: int) -> None:
-        """Wait until exactly these were heard, each once and in order; a TimeoutError where they are not."""
+        """Wait until exactly these numbers have arrived, each once and in order; raise TimeoutError otherwise."""
 
         async def all_heard() -> bool:
             return list(await self.catch_up()) == list(numbers)

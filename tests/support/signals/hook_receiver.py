@@ -1,4 +1,4 @@
-"""A small server that is posted to and answers as it is told, with or without TLS."""
+"""A small server that receives posts and gives scripted answers, with or without TLS."""
 
 import datetime as dt
 import ssl
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 @dataclass
 class Post:
-    """What came."""
+    """One received request."""
 
     path: str
     headers: dict[str, str]
@@ -26,18 +26,18 @@ class Post:
 
 @dataclass
 class Receiver:
-    """A running server. `statuses`: what it answers, in turn; then 204."""
+    """A running server. `statuses`: the answers in turn; after them 204."""
 
     port: int = 0
     posts: list[Post] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
     silent: threading.Event = field(default_factory=threading.Event)
-    """While set it answers nothing."""
+    """While set, it does not answer."""
 
 
 @contextmanager
 def receiver(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
-    """The server while the block runs."""
+    """Run the server while the block runs."""
     told, over = Receiver(), threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -58,7 +58,7 @@ def receiver(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
         daemon_threads = True
 
         def handle_error(self, *_: object) -> None:
-            """A client that refuses us is what some tests want."""
+            """Ignore TLS errors: some tests want a client that rejects us."""
 
     server = Server(("127.0.0.1", 0), Handler)
     if tls is not None:
@@ -76,7 +76,7 @@ def receiver(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
 
 
 def certified(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """For a server of this name, and for a client that believes it."""
+    """Return TLS contexts for a server of this name and for a client that trusts it."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     now = dt.datetime.now(dt.UTC)

@@ -1,4 +1,4 @@
-"""Signals for tests: raises, what was told of them, and what a listener makes of it."""
+"""Helpers for signals: raises, their broadcasts, and the state that a listener derives from them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from tests.support.store.fixtures import START, viewer
 
 
 def raised(**changes: Any) -> Raise:
-    """A warning of the disk's, raised at the beginning."""
+    """Return a disk warning, raised at START."""
     given: dict[str, Any] = {
         "workspace_id": "w1",
         "source": "disk",
@@ -30,7 +30,7 @@ def raised(**changes: Any) -> Raise:
 
 
 async def workspace(store: SqlStore, *names: str) -> None:
-    """Make w1, or these."""
+    """Create workspace w1, or these."""
     for name in names or ("w1",):
         await store.workspaces.create_workspace(Workspace(id=name, name=name, created_at=START))
 
@@ -41,7 +41,7 @@ async def raise_one(store: SqlStore, **changes: Any) -> RaiseOutcome:
 
 
 async def signal_of(store: SqlStore, **changes: Any) -> Signal:
-    """What a raise becomes."""
+    """Raise once; return the resulting signal."""
     outcome = await raise_one(store, **changes)
     assert outcome.signal is not None, outcome
     return outcome.signal
@@ -59,7 +59,7 @@ def change(signal: Signal, step: Step = Step.ACKNOWLEDGED, actor: str = "bob", *
 
 
 async def told(store: SqlStore, workspace_id: str = "w1", after: int = 0) -> list[Broadcast]:
-    """Every broadcast, read as an event."""
+    """Return every broadcast, decoded as an event."""
     rows = await store.broadcasts.broadcasts_after(workspace_id, after, 10_000)
     events = [decode(CloudEvent[Broadcast], row.body, event_type("amygdala.broadcast")) for row in rows]
     assert [(row.seq, row.signal_id) for row in rows] == [(each.data.seq, each.subject) for each in events]
@@ -67,21 +67,21 @@ async def told(store: SqlStore, workspace_id: str = "w1", after: int = 0) -> lis
 
 
 async def steps(store: SqlStore) -> list[tuple[int, str, str, str]]:
-    """(seq, what happened, state, severity) of every broadcast."""
+    """Return (seq, change, state, severity) of every broadcast."""
     return [(each.seq, each.change.value, each.state.value, each.severity.value) for each in await told(store)]
 
 
 def heard(broadcasts: Sequence[Broadcast]) -> dict[str, Broadcast]:
-    """What a listener knows who has heard all of these: of each signal the last."""
+    """Return the state of a listener that has received all of these: the last broadcast of each signal."""
     return {each.signal_id: each for each in sorted(broadcasts, key=lambda each: each.seq)}
 
 
 def of_org(*orgs: str, without_org: bool = False) -> Viewer:
-    """A viewer limited to these orgs."""
+    """Return a viewer limited to these orgs."""
     return viewer(orgs=orgs, without_org=without_org)
 
 
 def fields(body: bytes) -> dict[str, Any]:
-    """The data of an event."""
+    """Return the data of an event."""
     data: dict[str, Any] = orjson.loads(body)["data"]
     return data

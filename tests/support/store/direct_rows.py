@@ -1,4 +1,4 @@
-"""Rows put straight into a truth's tables: states that no single call makes."""
+"""Rows inserted directly into the database: states that no single call produces."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from openbrain.domain.memory import Memory
 
 
 async def put(database: Database, *rows: Memory) -> None:
-    """These memories, as they are, without history or events."""
+    """Insert these memories unchanged, without history or events."""
 
     def fill(connection: Connection) -> None:
         insert_rows(connection, memories, [row_from_memory(row, None) for row in rows])
@@ -21,7 +21,7 @@ async def put(database: Database, *rows: Memory) -> None:
 
 
 async def put_lineage(database: Database, *links: tuple[str, str, int]) -> None:
-    """(child, parent, created_at)."""
+    """Insert lineage rows: (child, parent, created_at)."""
     named = [
         {"child_id": child, "parent_id": parent, "kind": "superseded", "created_at": at} for child, parent, at in links
     ]
@@ -29,7 +29,7 @@ async def put_lineage(database: Database, *links: tuple[str, str, int]) -> None:
 
 
 async def put_into(database: Database, table: Table, *rows: dict[str, Any]) -> None:
-    """Rows of any table."""
+    """Insert rows into any table."""
 
     def fill(connection: Connection) -> None:
         connection.execute(insert(table), list(rows))

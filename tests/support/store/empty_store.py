@@ -1,4 +1,4 @@
-"""An SQLite file with the tables of today and nothing in them: made once, then copied."""
+"""An SQLite file with the current tables and no rows: made once, then copied."""
 
 import sqlite3
 from contextlib import closing
@@ -16,7 +16,7 @@ def _file(database_url: str) -> Path | None:
 
 
 def copy_tables(database_url: str) -> bool:
-    """Whether that could be done: there must be one to copy, and no file yet."""
+    """Copy the tables to a new file; False if there is nothing to copy yet or the file exists."""
     file = _file(database_url)
     if file is None or not _FILES or file.exists():
         return False
@@ -25,7 +25,7 @@ def copy_tables(database_url: str) -> bool:
 
 
 def keep_tables(database_url: str) -> None:
-    """To be copied, where it is an SQLite file."""
+    """Keep this database for copying, if it is an SQLite file and the first one."""
     file = _file(database_url)
     if file is not None and not _FILES:
         with closing(sqlite3.connect(file)) as connection:

@@ -1,4 +1,4 @@
-"""A fresh truth for each test, on SQLite and on MariaDB: import the fixtures that you need into your test module."""
+"""A new database for each test, on SQLite and on MariaDB: import the fixtures that you need into your test module."""
 
 import contextlib
 import dataclasses
@@ -31,7 +31,7 @@ from tests.support.store.schema import make_tables
 from tests.support.waiting import PATIENCE_S
 
 START = 1_800_000_000_000_000
-"""Where a test's clock begins: January 2027, in microseconds."""
+"""Start of a test's clock: January 2027, in microseconds."""
 
 
 _MODELS: dict[str, type[CloudEvent[Any]]] = {
@@ -41,7 +41,7 @@ _MODELS: dict[str, type[CloudEvent[Any]]] = {
 
 
 class FakeClock:
-    """Time that moves when told to."""
+    """A clock that moves only when a test advances it."""
 
     def __init__(self, now: int = START) -> None:
         self.time = now
@@ -91,7 +91,7 @@ def bare_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
-    """A database with the tables of today."""
+    """A database with the current tables."""
     made = copy_tables(database_url)
     opened = open_database(database_url, pool=8, lock_wait_s=PATIENCE_S)
     try:
@@ -112,7 +112,7 @@ def origin(actor: str = "ada", **changes: Any) -> Origin:
 
 
 def memory(content: str = "the sky is blue", now: int = START, **changes: Any) -> Memory:
-    """A memory as a surface would hand it over: checked, with its hash, id and times."""
+    """Return a memory as a route passes it on: validated, with hash, id and times."""
     given: dict[str, Any] = {
         "id": uuid7(now),
         "workspace_id": "w1",
@@ -128,7 +128,7 @@ def memory(content: str = "the sky is blue", now: int = START, **changes: Any) -
 
 
 def write(content: str = "the sky is blue", *, now: int = START, **changes: Any) -> Write:
-    """A write of `memory(content)`; what belongs to the write goes there, the rest to the memory."""
+    """Return a write of `memory(content)`; `changes` that are fields of the write go there, the rest to the memory."""
     own = {field.name for field in dataclasses.fields(Write)} & changes.keys()
     mine: dict[str, Any] = {"viewer": viewer(), "origin": origin(), "idempotency_expires_at": now + DAY}
     mine |= {name: changes.pop(name) for name in own}
@@ -147,14 +147,14 @@ def writing(database: Database, clock: FakeClock) -> SqlMemoryWrites:
 
 
 async def patiently(writer: MemoryWrites, batch: Sequence[Write]) -> Sequence[Outcome]:
-    """As every caller does: a batch that lost too many deadlocks is told to try later, and tries again."""
+    """Retry on TryLater, as every caller does: it is raised for a batch that lost too many deadlocks."""
     while True:
         with contextlib.suppress(TryLater):
             return await writer.remember(batch)
 
 
 async def stored(writing: MemoryWrites, content: str = "the sky is blue", **changes: Any) -> Memory:
-    """Remember something new."""
+    """Store a new memory."""
     (outcome,) = await writing.remember([write(content, **changes)])
     assert outcome.status is Status.CREATED, outcome.error
     assert outcome.memory is not None
@@ -162,13 +162,13 @@ async def stored(writing: MemoryWrites, content: str = "the sky is blue", **chan
 
 
 async def row(database: Database, memory_id: str) -> Memory:
-    """The row as it stands."""
+    """Return the current row."""
     query = select(*[memories.c[name] for name in MEMORY_COLUMNS]).where(memories.c.id == memory_id)
     return await database.read(lambda connection: memory_from_row(connection.execute(query).one()))
 
 
 async def announced(database: Database) -> list[dict[str, Any]]:
-    """The events in the outbox, in order, checked against their models."""
+    """Return the outbox's events in order, validated against their models."""
     found = await rows(database, "SELECT stream, body FROM outbox ORDER BY id")
     return [_event(each["stream"], each["body"]) for each in found]
 
@@ -182,13 +182,13 @@ def _event(stream: str, body: bytes) -> dict[str, Any]:
 
 
 async def age_holds(store: SqlStore, seconds: float) -> None:
-    """As if the holds of operations were older: they go by the database's clock, which can't be set."""
+    """Make the leases of operations older: they use the database's clock, which can't be set."""
     older, back = text("UPDATE operations SET held_until = held_until - :back"), round(seconds * MICROSECONDS)
     await store._database.write(lambda connection: connection.execute(older, {"back": back}).rowcount)
 
 
 async def rows(database: Database, statement: str, **values: Any) -> list[dict[str, Any]]:
-    """What a statement finds, as dictionaries."""
+    """Return the rows of a statement as dictionaries."""
     read: Callable[[Any], list[dict[str, Any]]] = lambda connection: [  # noqa: E731
         dict(row) for row in connection.execute(text(statement), values).mappings()
     ]

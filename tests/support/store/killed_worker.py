@@ -1,4 +1,4 @@
-"""The housekeeper's lifecycle operations in a process of its own, which is killed at a marked point."""
+"""The housekeeper's lifecycle operations in a separate process, which is killed at a marked point."""
 
 import asyncio
 import os
@@ -20,11 +20,11 @@ from tests.support.store.fixtures import FakeClock
 from tests.support.store.no_submissions import NoSubmissions
 
 PAGE = 2
-"""Memories a chunk."""
+"""Memories per chunk."""
 
 
 def work(folder: Path, settings: Mapping[str, Any], now: int, marks: Sequence[Mapping[str, Any]]) -> None:
-    """Until no operation is to be taken, or until a mark is met. A chunk a round."""
+    """Run until no operation is left or a mark is reached. One chunk per round."""
     end_with_parent()
     os.chdir(folder)
     for module, name in ((job, "PAGE"), (clusters, "READ"), (clusters, "CLUSTERS"), (clean, "PAGE"), (undo, "CHUNK")):

@@ -1,4 +1,4 @@
-"""The housekeeper's lifecycle operations, worked off by who asks for it."""
+"""The housekeeper's lifecycle operations, run by the caller."""
 
 from openbrain.domain.memory import HALF_LIFE_DAYS
 from openbrain.ports.clock import Clock
@@ -16,7 +16,7 @@ from tests.support.api.brain import Brain
 
 
 def wired_worker(brain: Brain, holder: str = "test", reasoner: object = None) -> Worker:
-    """The same of all kinds, as the housekeeper wires them."""
+    """Return a worker for all kinds of operations, wired as in the housekeeper."""
     container = Container(brain.settings, shared=True)
     pressure = Pressure(brain.store.outbox, None, outbox_limit=1_000_000, memory_share=1)
     parts = {"store": brain.store, "vectors": brain.vectors, "clock": brain.clock, "reasoner": reasoner}
@@ -25,7 +25,7 @@ def wired_worker(brain: Brain, holder: str = "test", reasoner: object = None) ->
 
 
 def worker(store: Store, clock: Clock, holder: str = "test") -> Worker:
-    """One step a round."""
+    """Return a worker for prune, refile and undo that does one step per round."""
     jobs = RowByRow(store.lifecycle, lambda operation: prune(operation, HALF_LIFE_DAYS))
     steps: dict[str, Step] = {
         PRUNE: LifecycleStep(jobs, store.lifecycle, store.outbox, clock),

@@ -1,4 +1,4 @@
-"""Databases that are made once for many tests."""
+"""Databases that are created once for many tests."""
 
 import asyncio
 import uuid
@@ -21,7 +21,7 @@ _LOCK_WAIT_S = 10
 
 
 class MariadbTables:
-    """One MariaDB database with the tables of today, emptied between tests."""
+    """One MariaDB database with the current tables, emptied between tests."""
 
     def __init__(self, server: Server, name: str) -> None:
         self._server, self._name = server, name
@@ -47,7 +47,7 @@ class MariadbTables:
         self._tables = self._ask("SHOW TABLES")
 
     def empty(self) -> None:
-        """Leave the tables as they were made; made anew where a test changed them, or holds on to their rows."""
+        """Empty the tables; recreate them if a test changed them or still locks their rows."""
         try:
             if self._ask("SHOW TABLES") != self._tables:
                 raise ValueError("a test changed the tables")  # noqa: TRY301 - the same end as a held lock
@@ -75,7 +75,7 @@ class MariadbTables:
 def filled(
     kind: str, request: pytest.FixtureRequest, folder: Path, fill: Callable[[Connection], None]
 ) -> Iterator[str]:
-    """The URL of a database that `fill` put rows into, for tests that leave it as it is. `kind`: sqlite or mariadb."""
+    """Yield the URL of a database filled by `fill`, for tests that only read it. `kind`: sqlite or mariadb."""
     tables = None
     url = f"sqlite+aiosqlite:///{folder}/truth.db"
     if kind == "mariadb":

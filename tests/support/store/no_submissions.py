@@ -1,10 +1,10 @@
-"""Streams that hold nothing: what becomes of what they hold is in tests/flow/test_cleaning."""
+"""Streams without entries; tests/flow/test_cleaning tests what cleaning does to entries."""
 
 from openbrain.ports.streams import Doomed, Swept
 
 
 class NoSubmissions:
-    """For cleaning in a process without a stream server."""
+    """Stands in for the submissions when cleaning runs in a process without a stream server."""
 
     async def sweep_taken(self, doomed: Doomed) -> Swept:
         return Swept(0)

@@ -1,7 +1,7 @@
-"""A data folder that `openbrain up` of an earlier version made, at revision 0006 of the schema.
+"""A data folder made by `openbrain up` of an earlier version, at schema revision 0006.
 
-Five memories (one superseded, one forgotten), a signal, three keys, a text index and the streams; its vector index is
-left out, being 130 MB of mostly empty pages.
+It has five memories (one superseded, one forgotten), a signal, three keys, a text index and the streams. Its vector
+index is left out: 130 MB of mostly empty pages.
 """
 
 import tarfile
@@ -21,11 +21,11 @@ ENDED = {
 }
 SIGNAL = ("01a210b4-fe5a-7e1b-b76e-173e555f57df", "The payment provider answers slowly")
 KEYS = frozenset({"01a210b2-55c8-700c-913e-d3833dc50073", "01a210b5-f4e9-716d-ab8f-4666df6b3fa4"})
-"""Those of workspace `default`."""
+"""Keys of workspace `default`."""
 
 
 def unpack_older_folder(folder: Path) -> Path:
-    """The data folder, with the rights it had."""
+    """Unpack the data folder with its original permissions."""
     with tarfile.open(Path(__file__).with_suffix(".tar.gz")) as archive:
         archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 and later
         archive.extractall(folder)

@@ -7,7 +7,7 @@ from openbrain.adapters.sql.store import SqlStore
 
 
 def with_parts(store: SqlStore, **parts: Any) -> SqlStore:
-    """The same store but for these attributes."""
+    """Return a copy of the store with these attributes replaced."""
     made = copy(store)
     vars(made).update(parts)
     return made

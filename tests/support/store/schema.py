@@ -1,4 +1,4 @@
-"""The tables of today in an empty database, from statements that are written once for a run."""
+"""The current tables in an empty database, by statements that are compiled once per run."""
 
 from typing import Any
 
@@ -11,10 +11,11 @@ _STATEMENTS: dict[str, list[str]] = {}
 
 
 def make_tables(connection: Connection) -> None:
-    """What `metadata.create_all` does, which asks for each table whether it is there and compiles it anew."""
+    """Do what `metadata.create_all` does, which checks whether each table exists and compiles its statements each
+    time."""
     name = connection.dialect.name
     if name == "mysql" and connection.exec_driver_sql("SHOW TABLES LIKE 'memories'").first():
-        return  # made once for many tests
+        return  # created once for many tests
     if name not in _STATEMENTS:
         _STATEMENTS[name] = _statements(connection.dialect)
     for statement in _STATEMENTS[name]:

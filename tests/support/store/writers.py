@@ -1,4 +1,4 @@
-"""Writers in processes of their own that begin together: forks of the one that has everything imported."""
+"""Writers in separate processes that start together: forks of a process that has everything imported."""
 
 import asyncio
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ Answer = tuple[str, str | None, str | None]
 
 
 async def written_together(url: str, processes: int, each: int, changes: Mapping[str, Any]) -> list[Answer]:
-    """What became of `each` writes in each process, which all begin when the last process is ready."""
+    """Return the results of `each` writes per process; all processes start when the last one is ready."""
     links = []
     for number in range(processes):
         link, theirs = context().Pipe()

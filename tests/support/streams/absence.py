@@ -1,4 +1,4 @@
-"""What a process knows of an absent stream server, for one test."""
+"""Resets, for one test, what the process knows of an unavailable stream server."""
 
 import pytest
 
@@ -7,6 +7,6 @@ from openbrain.streams.redis import outage
 
 @pytest.fixture(autouse=True)
 def one_outage(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test before left in trouble must not keep an absence open here: its line would not be logged again."""
+    """Forget failures left by an earlier test: they would keep an outage open, and it would not be logged again."""
     monkeypatch.setattr(outage.PROCESS, "_failing", type(outage.PROCESS._failing)())
     monkeypatch.setattr(outage.PROCESS, "_reported", set())

@@ -1,4 +1,4 @@
-"""Events with a value at the ends of its type in one place, as far as their models take it."""
+"""Events with one extreme value at one place, as far as their models accept it."""
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ _OWN = "@own id@"
 
 
 def usual(spec: StreamSpec, memory_id: str) -> Mapping[str, Any]:
-    """The data of an event of it that is well."""
+    """Return the data of a valid event of this stream."""
     signal = {"workspace_id": "default", "source": "s", "severity": "warning", "title": "t", "content": "c"}
     given = {
         SUBMITTED.name: {**submission(), "allow_duplicate": True},
@@ -26,8 +26,8 @@ def usual(spec: StreamSpec, memory_id: str) -> Mapping[str, Any]:
 
 
 def readable(spec: StreamSpec, memory_id: str) -> Iterator[tuple[Place, list[tuple[bytes, bytes]]]]:
-    """Of each place of its event: the values with which it is read, and the events. Fails where one is neither read
-    nor refused."""
+    """Yield each place of the stream's event, with the values that are accepted there and the events that have them.
+    Fail if an event is neither read nor refused."""
     model: Any = CloudEvent[spec.data]  # type: ignore[name-defined]
     schema, decode = model.model_json_schema(), spec.decoder()
     whole = event(spec.name, usual(spec, memory_id), _OWN)

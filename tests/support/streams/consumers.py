@@ -1,4 +1,4 @@
-"""For tests of the stream layer: scaled times, events, services that stop themselves, waiting for what must come."""
+"""Helpers for the stream layer: short times, events, services that stop themselves, waiting for conditions."""
 
 import asyncio
 import json
@@ -29,8 +29,8 @@ Answer = Callable[[Sequence[Delivery[Any]]], Awaitable[Results]]
 
 
 def scaled(url: str, **other: Any) -> Streams:
-    """Settings much faster than the defaults, with a prefix of their own. A lease outlives a machine that stands still
-    for a moment: who waits for its end says how short it is."""
+    """Return settings much faster than the defaults, with a unique prefix. A lease outlasts a short stall of the
+    machine; tests that wait for its end set a shorter one."""
     fast: dict[str, Any] = {
         "url": url,
         "prefix": f"t{uuid.uuid4().hex[:12]}.",
@@ -47,25 +47,25 @@ def scaled(url: str, **other: Any) -> Streams:
 
 
 def memory_id(number: int) -> str:
-    """The memory of event `number`."""
+    """Return the memory id of event `number`."""
     return str(uuid.UUID(int=number))
 
 
 def stored(number: int, *, traceparent: str | None = None) -> bytes:
-    """A memory.stored event; its CloudEvents id is the number."""
+    """Return a memory.stored event; its CloudEvents id is the number."""
     data = MemoryStored(memory_id=memory_id(number), workspace_id="w", version=1, revision=1, change=Change.CREATED)
     return encode(STORED.name, data, event_id=str(number), at=0, subject=memory_id(number), traceparent=traceparent)
 
 
 def numbers(batch: Sequence[Delivery[Any]]) -> list[int]:
-    """Which events these are."""
+    """Return the numbers of these events."""
     return [int(delivery.event.id) for delivery in batch]
 
 
 async def eventually(
     holds: Callable[[], Any], *, within: float = PATIENCE_S, why: str = "", every: float = 0.01
 ) -> None:
-    """Wait until `holds()` (or what it awaits) is true, at most so long."""
+    """Wait until `holds()` (or its awaited result) is true, at most `within` seconds."""
     until = time.monotonic() + within
     while True:
         found = holds()
@@ -79,8 +79,8 @@ async def eventually(
 
 
 async def renewed(scenario: Callable[[float], Awaitable[None]]) -> None:
-    """Play a scenario in which leases of so many seconds are renewed in time. Where it fails though this process stood
-    still for a part of one, when nobody could, longer ones tell."""
+    """Run a scenario in which leases of the given seconds must be renewed in time. If it fails and this process was
+    stalled for a quarter of a lease or more, when it could not renew, retry with longer leases."""
     for lease_s in (0.6, 3, 12):
         stood_still = [0.0]
         watching = asyncio.create_task(_watch(stood_still))
@@ -105,7 +105,7 @@ async def _watch(stood_still: list[float]) -> None:
 
 @dataclass
 class Seen:
-    """A handler that notes what it is given and answers as it is told."""
+    """A handler that records its events and gives scripted answers."""
 
     answer: Answer | None = None
     batches: list[list[int]] = field(default_factory=list)
@@ -120,19 +120,19 @@ class Seen:
 
     @property
     def all(self) -> list[int]:
-        """Every event it was given, in order, also again."""
+        """Return every event it received, in order, repetitions included."""
         return [number for batch in self.batches for number in batch]
 
 
 def service(settings: Streams, handler: Answer, group: str = "embedder", **other: Any) -> Service:
-    """A service that reads memory.stored."""
+    """Return a service that reads memory.stored."""
     subscription = {name: other.pop(name) for name in ("on_dead",) if name in other}
     return Service(group, [Subscription(spec=STORED, handler=handler, **subscription)], settings, **other)
 
 
 @asynccontextmanager
 async def started(*services: Service) -> AsyncIterator[None]:
-    """Start these and stop them at the end, whatever happens."""
+    """Start these services and stop them at the end, whatever happens."""
     try:
         await asyncio.gather(*(each.start() for each in services))
         yield
@@ -151,34 +151,34 @@ async def publish(settings: Streams, *events: bytes, stream: str = STORED.name) 
 
 @dataclass
 class Looks:
-    """A look at one stream and group from outside."""
+    """An outside view of one stream and group."""
 
     client: Any
     stream: str
     group: str = "embedder"
 
     async def pending(self) -> int:
-        """Entries not acknowledged; -1 without a group."""
+        """Return the number of unacknowledged entries; -1 without a group."""
         with suppress(Exception):
             return int((await self.client.xpending(self.stream, self.group))["pending"])
         return -1
 
     async def parked(self) -> list[dict[str, Any]]:
-        """What is on the retry consumer: message_id, time_since_delivered (ms), ..."""
+        """Return the entries of the retry consumer: message_id, time_since_delivered (ms), ..."""
         return list(await self.client.xpending_range(self.stream, self.group, "-", "+", 1000, "__retry__"))
 
     async def dead(self) -> list[dict[str, str]]:
-        """The dead letters."""
+        """Return the dead letters."""
         entries = await self.client.xrange(dead_letters(self.stream, self.group))
         return [{name.decode(): _text(value) for name, value in fields.items()} for _, fields in entries]
 
     async def state(self) -> dict[str, str]:
-        """The counts kept beside the stream, by entry."""
+        """Return the retry counts kept in a hash beside the stream, by entry."""
         found = await self.client.hgetall(f"{self.stream}.{self.group}.retries")
         return {key.decode(): value.decode() for key, value in found.items()}
 
     async def idle(self) -> bool:
-        """Whether all that is in the stream was delivered and acknowledged, as far as the server answers."""
+        """Whether every entry was delivered and acknowledged; False if the server does not answer."""
         try:
             groups = await self.client.xinfo_groups(self.stream)
         except RedisConnectionError:
@@ -186,7 +186,7 @@ class Looks:
         return bool(groups) and all(group["lag"] == 0 and group["pending"] == 0 for group in groups)
 
     async def calls(self, command: str) -> int:
-        """How often the server ran a command since it started."""
+        """Return how often the server ran a command since it started."""
         stats = await self.client.info("commandstats")
         return int(stats.get(f"cmdstat_{command}", {}).get("calls", 0))
 
@@ -197,7 +197,7 @@ def _text(value: bytes) -> str:
 
 @asynccontextmanager
 async def looking(settings: Streams, stream: str = STORED.name, group: str = "embedder") -> AsyncIterator[Looks]:
-    """A client of its own for looking."""
+    """Yield a view with a client of its own."""
     client: Any = Redis.from_url(settings.url)
     try:
         yield Looks(client, settings.prefix + stream, group)
@@ -206,7 +206,7 @@ async def looking(settings: Streams, stream: str = STORED.name, group: str = "em
 
 
 def environment(settings: Streams, **other: str) -> dict[str, str]:
-    """The environment of a process that reads these settings."""
+    """Return the environment of a process that reads these settings."""
     values = settings.model_dump(mode="json")
     streams = {
         f"OPENBRAIN_STREAMS__{name.upper()}": value if isinstance(value, str) else json.dumps(value)

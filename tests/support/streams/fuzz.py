@@ -1,4 +1,4 @@
-"""Entries that nobody meant: for Hypothesis, from bytes over broken events to events that are right."""
+"""Malformed entries for Hypothesis: from random bytes over broken events to valid events."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ _RAW: Mapping[bytes, bytes] = {
     b'"@huge@"': b"9" * 400,
     b'"@surrogate@"': rb'"\ud800 lone"',
 }
-"""What json.dumps does not write, or not fast."""
+"""Text that json.dumps can't write, or only slowly."""
 
 leaves: st.SearchStrategy[Any] = st.one_of(
     st.none(),
@@ -39,7 +39,7 @@ anything: st.SearchStrategy[Any] = st.recursive(
 
 
 def submission(content: str = "said by a fuzzer") -> dict[str, Any]:
-    """The data of memory.submitted, each field there."""
+    """Return the data of memory.submitted, with every field."""
     return {
         "content": content,
         "type": MemoryType.FACT,
@@ -63,7 +63,7 @@ def submission(content: str = "said by a fuzzer") -> dict[str, Any]:
 
 
 def changed(memory_id: str) -> dict[str, Any]:
-    """The data of every event about a memory, together: readers ignore what is not theirs."""
+    """Return the combined data of all events about a memory: readers ignore fields that are not theirs."""
     return {
         "memory_id": memory_id,
         "workspace_id": "default",
@@ -87,11 +87,11 @@ STRANGE: Mapping[str, Fields] = {
     "deep": [(DATA, b"[" * 100_000)],
     "deep in a field": [(DATA, b'{"data":{"workspace_id":' + b"[" * 900 + b"]" * 900 + b"}}")],
 }
-"""Each has stopped a sweep once."""
+"""Each of these once stopped a sweep."""
 
 
 def event(stream: str, data: Mapping[str, Any], event_id: str) -> dict[str, Any]:
-    """A whole CloudEvent, each attribute there."""
+    """Return a complete CloudEvent, with every attribute."""
     return {
         "specversion": "1.0",
         "id": event_id,
@@ -108,7 +108,7 @@ def event(stream: str, data: Mapping[str, Any], event_id: str) -> dict[str, Any]
 
 
 def as_bytes(value: Any) -> bytes:
-    """JSON as careless producers write it: NaN, lone surrogates, numbers of any size."""
+    """Encode JSON as careless producers write it: NaN, lone surrogates, numbers of any size."""
     raw = json.dumps(value).encode()
     for sign, written in _RAW.items():
         raw = raw.replace(sign, written)
@@ -117,7 +117,7 @@ def as_bytes(value: Any) -> bytes:
 
 @st.composite
 def broken_events(draw: st.DrawFn, stream: str, memory_id: str) -> bytes:
-    """An event with up to three wrong places, then perhaps wrong bytes."""
+    """Draw an event with up to three wrong places, then perhaps wrong bytes."""
     kind = SUBMITTED.name if stream.startswith(SUBMITTED.name) else stream
     value = event(kind, changed(memory_id) if memory_id else submission(), draw(st.uuids().map(str)))
     for _ in range(draw(st.integers(0, 3))):
@@ -126,7 +126,7 @@ def broken_events(draw: st.DrawFn, stream: str, memory_id: str) -> bytes:
 
 
 def _spoil(draw: st.DrawFn, value: dict[str, Any]) -> None:
-    """Replace, remove or add something at some path."""
+    """Replace, remove or add a value at a random path."""
     at: Any = value
     while True:
         inner = [
@@ -162,7 +162,7 @@ def _flipped(draw: st.DrawFn, raw: bytes) -> bytes:
 
 
 def _twice(draw: st.DrawFn, raw: bytes) -> bytes:
-    """The same member again, with another value."""
+    """Repeat a member with another value."""
     name = draw(st.sampled_from(["id", "type", "data", "specversion", "source"]))
     return raw[:-1] + b"," + json.dumps(name).encode() + b":" + as_bytes(draw(anything)) + b"}"
 
@@ -175,8 +175,8 @@ _SPOILERS: Sequence[Callable[[st.DrawFn, bytes], bytes]] = [_whole, _whole, _who
 
 
 def entries(stream: str, memory_id: str = "") -> st.SearchStrategy[Fields]:
-    """Entries of a stream: of one field mostly, or with others, or without it, or with it twice. `memory_id`: whom an
-    event is about that is no submission."""
+    """Draw entries of a stream: usually with one data field, else with additional fields, without it, or with it twice.
+    `memory_id`: the memory of events that are not submissions."""
     bodies = broken_events(stream, memory_id) | st.binary(max_size=60) | anything.map(as_bytes)
     other = st.tuples(st.binary(max_size=12), st.binary(max_size=40))
     ours = bodies.map(lambda body: (DATA, body))

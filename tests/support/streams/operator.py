@@ -1,4 +1,4 @@
-"""An operator of streams: the API over a real stream server, and the housekeeper's work on it."""
+"""An operator of streams: the API on a real stream server, and the housekeeper's worker."""
 
 import json
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ class Operator:
         return Worker(self.brain.store.operations, made, name, hold_s=30, pace_s=0)
 
     async def work(self, operation_id: str, rounds: int = 50) -> dict[str, Any]:
-        """Until the operation has ended, as one worker."""
+        """Run the operation to its end with one worker; return it."""
         worker = self.worker()
         for _ in range(rounds):
             found = await self.operation(operation_id)
@@ -63,14 +63,14 @@ class Operator:
         return dict(answer.json())
 
     async def die(self, body: bytes, group: str = "embedder", stream: str = STORED.name, error: str = "Refused") -> str:
-        """Put a dead letter; its id."""
+        """Add a dead letter; return its id."""
         fields = {"__data__": body, "stream": stream, "group": group, "entry": "1-0", "error": error, "attempts": 4}
         entry = await self.redis.xadd(dead_letters(self.settings.prefix + stream, group), fields)
         return f"{stream}.{group}.{entry.decode()}"
 
 
 async def at_once(_: float) -> None:
-    """Rates are looked at where they are counted."""
+    """Do not wait: other tests check the rate limit."""
 
 
 @pytest.fixture(params=("valkey", "redis"))
@@ -87,5 +87,5 @@ async def operator(request: pytest.FixtureRequest, brain: Brain) -> AsyncIterato
 
 
 def submission() -> bytes:
-    """What a producer put on a stream, with words that nobody else may read."""
+    """Return what a producer put on a stream, with words that nobody else may read."""
     return json.dumps({"data": {"content": WORDS, "type": "fact"}}).encode()

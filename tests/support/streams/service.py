@@ -1,7 +1,7 @@
-"""A service as a service writes one: `faststream run tests.support.streams.service:app` starts it.
+"""A service written as a user of the stream layer would: `faststream run tests.support.streams.service:app` starts it.
 
-Each delivery is noted in the list `<prefix>handled` as `<process>:<event>`. Event 666 kills the process; while the key
-`<prefix>hang` exists, a batch is noted in `<prefix>begun` and never ends.
+It records each delivery in the list `<prefix>handled` as `<process>:<event>`. Event 666 kills the process; while the
+key `<prefix>hang` exists, a batch is recorded in `<prefix>begun` and never ends.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class Resources:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Until the service has stopped."""
+        """Open Redis until the service has stopped."""
         self.redis = connect(load().streams)
         try:
             yield
@@ -40,7 +40,7 @@ class Resources:
 
 
 async def handle(batch: Sequence[Delivery[MemoryStored]], redis: Redis, prefix: str) -> None:
-    """Note each delivery."""
+    """Record each delivery."""
     ids = [delivery.event.id for delivery in batch]
     if POISON in ids:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -51,7 +51,7 @@ async def handle(batch: Sequence[Delivery[MemoryStored]], redis: Redis, prefix: 
 
 
 def build() -> Service:
-    """The service; nothing is opened yet."""
+    """Return the service; nothing is opened yet."""
     settings, resources = load(), Resources()
 
     async def handler(batch: Sequence[Delivery[MemoryStored]]) -> None:
@@ -62,7 +62,7 @@ def build() -> Service:
 
 
 def run(env: Mapping[str, str]) -> None:
-    """In a process of its own, until it is killed."""
+    """Run in a separate process until it is killed."""
     os.environ.update(env)
 
     async def main() -> None:

@@ -1,4 +1,4 @@
-"""Whether anything is still on its way through a pipeline."""
+"""Detects whether anything is still in transit in a pipeline."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -10,10 +10,10 @@ from openbrain.ports.store.outbox import Outbox
 
 
 class Stillness:
-    """Asked again and again: nothing in the outbox, no entry unread or unacknowledged.
+    """Polled repeatedly: is the outbox empty and every entry read and acknowledged?
 
-    One look at many streams sees each at another moment, and what passes meanwhile from one that comes later to one
-    that came before is seen in neither. So it takes two looks that find nothing, and no entry added in between.
+    One look at many streams sees each at a different moment. An entry that causes another one on a stream already
+    looked at is then missed on both. So two successive looks must find nothing, and no entry may be added in between.
     """
 
     def __init__(
@@ -24,7 +24,7 @@ class Stillness:
         streams: Collection[str] = (),
         wanted: Callable[[str], bool] = lambda group: True,
     ) -> None:
-        """`streams`: their keys; every stream of the server where none is named. `wanted`: which groups count."""
+        """`streams`: their keys; empty: every stream of the server. `wanted`: which groups count."""
         self._outbox, self._redis, self._streams, self._wanted = outbox, redis, streams, wanted
         self._before: Mapping[str, bytes] | None = None
 
@@ -33,7 +33,7 @@ class Stillness:
         return self._before is not None and last == self._before
 
     async def _look(self) -> Mapping[str, bytes] | None:
-        """The last entry of each stream; None while something is seen to be on its way."""
+        """Return the last entry of each stream; None while something is in transit."""
         if await self._outbox.take(1):
             return None
         streams = [*(self._streams or await self._all())]
@@ -45,7 +45,7 @@ class Stillness:
         ends = {}
         for stream, about, groups in zip(streams, told[::2], told[1::2], strict=True):
             if isinstance(about, ResponseError):
-                continue  # it is not there
+                continue  # the stream does not exist
             for answer in (about, groups):
                 if isinstance(answer, Exception):
                     raise answer

@@ -1,4 +1,4 @@
-"""Fixtures of what operators see of streams, and do to them."""
+"""Fixtures for what operators see of streams and do to them."""
 
 from collections.abc import AsyncIterator
 from typing import Any

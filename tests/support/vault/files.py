@@ -1,4 +1,4 @@
-"""Vaults of a few files for tests. Imports little: killed writers start from here too."""
+"""Vaults of a few files for tests. It imports little, because writers that are killed start from here too."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ WANTED: Files = {"a.md": b"ONE", "left/b.md": b"two\n", "moved/c.md": b"three", 
 
 
 def lay(root: Path, files: Files) -> Folder:
-    """These files below a folder."""
+    """Write these files below a folder."""
     for path, data in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(data)
@@ -25,18 +25,18 @@ def lay(root: Path, files: Files) -> Folder:
 
 
 def tree(root: Path) -> dict[str, bytes]:
-    """Every file, hidden ones too."""
+    """Return every file, hidden ones included."""
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
 def plan(here: Files, wanted: Files) -> list[Change]:
-    """What makes the one of the other."""
+    """Return the changes that turn `here` into `wanted`."""
     paths = sorted({*here, *wanted})
     return [Change(path, sha256(here[path]) if path in here else None, wanted.get(path)) for path in paths]
 
 
 def be_killed(root: Path, step: str) -> None:
-    """Apply, and be killed before this step. Run as a program of its own."""
+    """Apply the plan and be killed before this step. Run as a separate program."""
 
     def at_step(told: str) -> None:
         if told == step:

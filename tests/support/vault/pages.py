@@ -31,7 +31,7 @@ def page(
     joy: int = 0,
     **more: str,
 ) -> str:
-    """An arc's text as cluster writes it; `more` are further lines of its front matter."""
+    """Return an arc's text as cluster writes it; `more` are further lines of its front matter."""
     lines = ["---"]
     lines += [f"cluster_id: {arc_id}", f"title: The arc {arc_id}"] if arc_id else []
     lines += [f"region: {region}", f"status: {status}", "heat: 0", "source_sessions:"]
@@ -42,14 +42,14 @@ def page(
 
 
 def signal(content: str, severity: str = "critical", source: str = "auth-broker", **more: str) -> str:
-    """A @signal block."""
+    """Return a @signal block."""
     attrs = "".join(f' {key}="{value}"' for key, value in more.items())
     return f"<!-- @signal severity={severity} source={source}{attrs} -->\n{content}\n<!-- @/signal -->\n"
 
 
 @dataclass
 class Vault:
-    """`root` is made; the index is kept between ticks, as in a process that goes on."""
+    """`root` is created; the index is kept between ticks, as in a running process."""
 
     root: Path
     index: Index = field(default_factory=Index)
@@ -59,17 +59,17 @@ class Vault:
         self.folder = Folder(self.root)
 
     def write(self, path: str, text: str) -> None:
-        """A file, as a person would write it."""
+        """Write a file, as a person would."""
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(text.encode())
 
     def read(self, path: str) -> str:
-        """A file's text."""
+        """Return a file's text."""
         return (self.root / path).read_bytes().decode()
 
     def tree(self) -> dict[str, bytes]:
-        """Every file with its bytes."""
+        """Return every file with its bytes, `.openbrain` left out."""
         return {
             str(path.relative_to(self.root)): path.read_bytes()
             for path in sorted(self.root.rglob("*"))
@@ -77,7 +77,7 @@ class Vault:
         }
 
     def scan(self) -> Scan:
-        """By an index that knows nothing."""
+        """Scan with a new, empty index."""
         return Index().scan(self.folder)
 
     def plan(
@@ -89,7 +89,7 @@ class Vault:
         probes: Mapping[str, bool] | None = None,
         alarm: Alarm | None = None,
     ) -> tuple[Plan, Published]:
-        """What a tick would do; nothing is written."""
+        """Return what a tick would do; nothing is written."""
         plan = begin(self.index.scan(self.folder), self.folder.read, now, thresholds)
         tidy(plan, ended or {})
         return plan, publish(plan, probes or {}, alarm)
@@ -104,7 +104,7 @@ class Vault:
         alarm: Alarm | None = None,
         at_step: Callable[[str], None] = lambda _: None,
     ) -> tuple[Plan, Published]:
-        """The same, written. `at_step`: before each step of the journal."""
+        """Do a tick and write its changes. `at_step`: called before each step of the journal."""
         journal.recover(self.folder)
         plan, kept = self.plan(now, thresholds, ended=ended, probes=probes, alarm=alarm)
         changes, pages = plan.changes(), plan.pages
@@ -115,10 +115,10 @@ class Vault:
         return plan, kept
 
     def body(self, name: str) -> str:
-        """Of a file of the feed, as the client reads it."""
+        """Return the body of a feed file, as the client reads it."""
         return self.read(f"brain-feed/{name}").split("---\n", 2)[2].strip()
 
 
 def heats(plan: Plan) -> Mapping[str, int | None]:
-    """Heat by arc."""
+    """Return the heat of each arc."""
     return {arc.id: arc.heat for arc in plan.arcs()}

@@ -1,4 +1,4 @@
-"""Arcs, and what an answer makes of them."""
+"""Arcs, and the effect of a model's answer on them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -55,7 +55,7 @@ ALARM = "<!-- @signal severity=warning source={} verify=ping -->\n{}\n<!-- @/sig
 
 
 def items_in(answer: Answer) -> int:
-    """How many could be read."""
+    """Return how many items could be read."""
     lists = sum(len(getattr(answer, name)) for name in LISTS)
     return lists + sum(getattr(answer, name) is not None for name in SINGLE)
 
@@ -70,7 +70,7 @@ def arcs_of(texts: Mapping[str, str]) -> dict[str, Arc]:
 
 
 def applied(texts: dict[str, str], **items: Any) -> tuple[dict[str, str], Outcome]:
-    """The vault after the answer, and what became of its items."""
+    """Return the vault after the answer, and the outcome of its items."""
     return written(judge(from_items(items), known_of(arcs_of(texts).values())), texts)
 
 

@@ -30,7 +30,7 @@ ALL = Viewer(workspace_id="w1", agent_id="")
 
 @pytest.fixture(params=["sqlite"])
 def database_url(tmp_path: Path) -> str:
-    """What a tick needs of the store has its contracts on both databases."""
+    """SQLite only: the store operations of a tick have contract tests on both databases."""
     return f"sqlite+aiosqlite:///{tmp_path}/store.db"
 
 
@@ -41,7 +41,7 @@ async def ports(store: SqlStore, clock: FakeClock) -> Ports:
 
 
 def ports_of(store: SqlStore, clock: Clock) -> Ports:
-    """No model, no probes, no transcripts."""
+    """Return ports without model, probes and transcripts."""
     return Ports(
         store=store,
         clock=clock,

@@ -1,4 +1,4 @@
-"""Inputs that the routes of agents among themselves don't take: (member, value, the field that the refusal names)."""
+"""Invalid inputs of the routes for agents: (member, value, the field that the refusal names)."""
 
 from typing import Any
 
@@ -157,7 +157,7 @@ BAD: list[tuple[str, str, list[Bad]]] = [
 
 
 def full(secret: str) -> dict[str, dict[str, Any]]:
-    """A body of each that is taken."""
+    """Return a valid body for each route."""
     return {
         "/v1/brain/recall/{id}/feedback": {"used": [ID], "reason": secret},
         "/v1/brain/sessions": {"project": secret},

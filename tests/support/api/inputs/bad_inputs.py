@@ -1,4 +1,4 @@
-"""Inputs that no route takes: (member, value, the field that the refusal names)."""
+"""Invalid inputs of all routes: (member, value, the field that the refusal names)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Bodies of lifecycle jobs that must be refused, and full ones."""
+"""Invalid bodies of lifecycle jobs, and valid ones."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ BAD: list[tuple[str, str, list[Bad]]] = [
 
 
 def full(secret: str) -> dict[str, dict[str, Any]]:
-    """By path, a body that is well."""
+    """Return a valid body for each path."""
     return {
         "/v1/admin/lifecycle": {"legal_hold": [{"project": secret}]},
         "/v1/admin/lifecycle:prune": {"project": secret, "max_confidence": 0.1},

@@ -1,4 +1,4 @@
-"""Inputs that the routes of signals don't take: (member, value, the field that the refusal names)."""
+"""Invalid inputs of the routes for signals: (member, value, the field that the refusal names)."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ BAD: list[tuple[str, str, list[Bad]]] = [
 
 
 def full(secret: str) -> dict[str, dict[str, Any]]:
-    """A body of each that is taken."""
+    """Return a valid body for each route."""
     said: dict[str, dict[str, Any]] = {path: {"note": secret} for _, path, bads in BAD if bads in (NOTE, ACK)}
     signal = {"source": secret, "severity": "warning", "title": secret, "content": secret}
     said |= {WEBHOOKS: {"url": f"https://hooks.example.org/{secret}"}, f"{WEBHOOKS}/{{id}}": {"enabled": True}}

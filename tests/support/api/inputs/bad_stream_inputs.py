@@ -1,4 +1,4 @@
-"""Inputs that the routes of streams don't take: (member, value, the field that the refusal names)."""
+"""Invalid inputs of the routes for streams: (member, value, the field that the refusal names)."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ BAD: list[tuple[str, str, list[Bad]]] = [
 
 
 def full(reason: str) -> dict[str, dict[str, Any]]:
-    """A body of each route that is well."""
+    """Return a valid body for each route."""
     return {
         "/v1/admin/streams:replay": {"stream": "memory.stored"},
         "/v1/admin/streams:bury": {"stream": "memory.stored", "group": "embedder", "entry": "1-0", "reason": reason},

@@ -1,4 +1,4 @@
-"""Inputs that the routes of the vault don't take: (member, value, the field that the refusal names)."""
+"""Invalid inputs of the routes for the vault: (member, value, the field that the refusal names)."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ BAD: list[tuple[str, str, list[Bad]]] = [
 
 
 def full(secret: str) -> dict[str, dict[str, Any]]:
-    """A body of each that is taken."""
+    """Return a valid body for each route."""
     return {
         "/marker": {"type": "lesson", "content": secret},
         "/vault/write_inbox": {"content": secret, "title": secret},

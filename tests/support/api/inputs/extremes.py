@@ -1,4 +1,4 @@
-"""Values of every JSON type at the ends of what can be written, and the places of a schema where they can stand."""
+"""Extreme values of every JSON type, and the places of a schema where they can occur."""
 
 import json
 import random
@@ -113,16 +113,16 @@ OTHERS = (
 RAW: Sequence[bytes] = tuple(
     text.encode() for text in (*NUMBERS, *OTHERS, *(json.dumps(each, ensure_ascii=True) for each in _STRINGS))
 )
-"""As they stand in a document, also what no JSON writer writes."""
+"""As written in a document, including forms that no JSON writer produces."""
 PLAIN: Sequence[str] = tuple(each for each in (*NUMBERS, *_STRINGS, "true", "false", "[]", "{}") if len(each) <= 3000)
-"""As they stand in a query string or a path."""
+"""As written in a query string or a path."""
 
 _SIGN = "@here@"
 _WHITE = tuple(json.dumps(each).encode() for each in (" ", "\u2028"))
 
 
 def around(usual: Mapping[str, Any], place: Place) -> tuple[bytes, bytes]:
-    """The document before and behind this place; objects and lists on the way there are made."""
+    """Return the document before and after the value at this place; create the objects and lists on the path to it."""
     made = json.loads(json.dumps(usual))
     at: Any = made
     for step, following in zip(place, (*place[1:], None), strict=True):
@@ -137,7 +137,8 @@ def around(usual: Mapping[str, Any], place: Place) -> tuple[bytes, bytes]:
 
 
 def drawn(chance: random.Random, taken: Sequence[tuple[bytes, T]], most: int) -> list[T]:
-    """Some of what is taken, each beside the value in it; the least and the greatest number and white space always."""
+    """Return up to `most` random items of `taken`, and always those with the least and the greatest number and with
+    white space. `taken` has pairs of the raw value and the item."""
     numbers = sorted((number, place) for place, (raw, _) in enumerate(taken) if (number := _number(raw)) is not None)
     ends = {place for _, place in (*numbers[:1], *numbers[-1:])}
     ends.update(place for place, (raw, _) in enumerate(taken) if raw in _WHITE)
@@ -153,7 +154,8 @@ def _number(raw: bytes) -> float | None:
 
 
 def places(schema: Mapping[str, Any], schemas: Mapping[str, Any], here: Place = (), depth: int = 4) -> Iterator[Place]:
-    """Every place of a JSON schema: members, items, and what lies in them. `schemas`: by the last part of a $ref."""
+    """Yield every place of a JSON schema: members, items, and the places inside them. `schemas`: by the last part of a
+    $ref."""
     if here:
         yield here
     if depth == 0:

@@ -1,4 +1,4 @@
-"""A workspace in which every job has something to do."""
+"""A workspace in which every lifecycle job has work."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ class Tenant(LifecycleTenant):
         return await self.truth(RISING | {"version"})
 
     async def answers(self) -> list[Any]:
-        """What both indexes answer."""
+        """Return the answers of both indexes."""
         body = {"query": GATE, "precision": "recall", "fold": False, "top_k": 50}
         recalled = (await self.admin.post("/v1/brain/recall", json=body)).json()["memories"]
         searched = (await self.admin.get("/v1/brain/search", params={"q": "gate", "limit": 50})).json()["hits"]
@@ -46,7 +46,7 @@ class Tenant(LifecycleTenant):
 
 
 async def filled(tenant: Tenant) -> None:
-    """Something for every job to do."""
+    """Store data that gives every job work."""
     admin = tenant.admin
     seen = [f"the gate was seen open {number} times" for number in range(4)]
     await remembered(admin, *seen, project="seen", confidence=0.1)

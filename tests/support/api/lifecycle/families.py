@@ -1,4 +1,4 @@
-"""A brain on each pair of indexes, and the housekeeper's jobs in processes of their own on the same database."""
+"""A brain on each pair of indexes, and the housekeeper's jobs in separate processes on the same database."""
 
 import asyncio
 import uuid
@@ -29,8 +29,8 @@ from tests.support.store.killed_worker import work
 from tests.support.store.mariadb import MariadbTables
 
 EMBEDDED, QDRANT, ELASTICSEARCH = "embedded", "elasticsearch and qdrant-local", "elasticsearch"
-"""Embedded: SQLite, tantivy, qdrant-edge. The others: MariaDB, Elasticsearch, and vectors there or in Qdrant's local
-mode."""
+"""embedded: SQLite, tantivy, qdrant-edge. The others: MariaDB, Elasticsearch, and vectors in Elasticsearch or in
+Qdrant's local mode."""
 ON_SERVERS = pytest.mark.servers("mariadb", "elasticsearch")
 ON_ELASTICSEARCH, ON_QDRANT = (pytest.param(each, marks=ON_SERVERS) for each in (ELASTICSEARCH, QDRANT))
 _KILLED = -9
@@ -38,17 +38,17 @@ _KILLED = -9
 
 @dataclass
 class Family:
-    """`elsewhere`: the settings by which another process finds the same parts."""
+    """`elsewhere`: the settings with which another process opens the same parts."""
 
     brain: Brain
     folder: Path
     elsewhere: Mapping[str, Any]
     open_vectors: Callable[[], VectorIndex]
     shared: bool
-    """Whether several processes may have its vectors open at once."""
+    """Whether several processes may have its vector index open at once."""
 
     async def verified(self) -> dict[str, Any]:
-        """As `openbrain verify --full` tells it."""
+        """Return the report of `openbrain verify --full`."""
         brain = self.brain
 
         async def nothing_waits() -> None:
@@ -65,14 +65,14 @@ class Family:
 
     @asynccontextmanager
     async def lent(self) -> AsyncIterator[None]:
-        """Another process may open the embedded index."""
+        """Close the embedded vector index while the block runs, so that another process may open it."""
         await self.brain.vectors.close()
         yield
         self.brain.vectors = self.open_vectors()
 
     async def worked(self, *points: str) -> list[int]:
-        """What became of housekeepers that work beside each other, each until its point is met ('': until all
-        is done): exit statuses. Holds are taken from each other all the time."""
+        """Run housekeepers in parallel, one for each point: it is killed at that point ('': it runs until all is done).
+        Return their exit statuses. Meanwhile leases expire early, so that they take them from each other."""
         marks = [[{"room": "lifecycle", "point": each, "nth": 1, "action": "kill"}] if each else [] for each in points]
         shared = self.folder, self.elsewhere, self.brain.clock.now()
         processes = [context().Process(target=work, args=(*shared, each), daemon=True) for each in marks]
@@ -84,7 +84,8 @@ class Family:
         return [process.exitcode or 0 for process in processes]
 
     async def killed(self, points: Sequence[str], done: Callable[[], Any]) -> int:
-        """Housekeepers one after the other, each killed at the next of the points, until it is done: how many were."""
+        """Run housekeepers one after the other, each killed at the next point, until the work is done. Return the
+        number of kills."""
         kills = 0
         while not await done():
             (status,) = await self.worked(points[kills % len(points)])
@@ -119,12 +120,12 @@ async def open_family(kind: str, request: pytest.FixtureRequest) -> AsyncIterato
             yield Family(brain, folder, elsewhere, made, shared=True)
             await brain.vectors.close()
     finally:
-        # In a thread: what the API still writes behind an answer must end, or its locks keep the tables.
+        # In a thread: writes that the API does after its answers must end first, or their locks keep the tables.
         await asyncio.to_thread(tables.drop)
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def family(request: pytest.FixtureRequest) -> AsyncIterator[Family]:
-    """That of the parameter."""
+    """The family that the parameter names."""
     async with open_family(request.param, request) as made:
         yield made

@@ -1,4 +1,4 @@
-"""A workspace of its own whose lifecycle operations are worked off as soon as they are asked for."""
+"""A workspace whose lifecycle operations are run as soon as they are requested."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ RISING = frozenset({"revision", "updated_at", "indexed_at", "text_revision", "ve
 
 @dataclass
 class LifecycleTenant:
-    """`admin` has every permission there."""
+    """`admin` has every permission in the workspace."""
 
     brain: Brain
     workspace: str
@@ -25,7 +25,7 @@ class LifecycleTenant:
         return wired_worker(self.brain, holder, reasoner)
 
     async def ended(self, response: httpx.Response, reasoner: object = None) -> dict[str, Any]:
-        """The operation of an answer, worked off."""
+        """Run the operation of an answer to its end; return it."""
         assert response.status_code == 202, response.text
         worker = self.worker(reasoner=reasoner)
         while await worker.round():
@@ -42,7 +42,7 @@ class LifecycleTenant:
         return await self.ended(await self.admin.post(f"/v1/admin/operations/{operation['id']}:undo"))
 
     async def truth(self, rising: frozenset[str] = RISING) -> list[dict[str, Any]]:
-        """All rows, byte for byte, but for what rises with every write."""
+        """Return all rows, byte for byte, without the columns that change with every write."""
         found = await rows(
             self.brain.store._database,
             "SELECT * FROM memories WHERE workspace_id = :workspace ORDER BY id",

@@ -1,4 +1,5 @@
-"""Requests to every route of the table with marks wherever a caller can put one: well formed, and wrong in each way."""
+"""Requests to every route of the table with marks wherever a caller can put text: valid ones, and ones invalid in each
+way."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from tests.support.processes.overhearing import Marks
 
 JSON = {"content-type": "application/json"}
 TEXTS = ("q", "query", "tags", "source", "agent_id")
-"""Members of query strings that may be any text."""
+"""Query parameters that may be any text."""
 STREAMS = ("/v1/amygdala/stream", "/v1/messages/stream")
 URLENCODED = {"content-type": "application/x-www-form-urlencoded"}
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -23,12 +24,12 @@ HEADERS = (
     *("x-openbrain-agent", "idempotency-key", "prefer", "if-match", "if-none-match", "traceparent"),
     *("content-encoding", "content-type", "authorization"),
 )
-"""What is read, each in a request of its own: all but X-Request-Id, which is there to be told."""
+"""Headers that are read, each sent in a separate request. X-Request-Id is left out: it may appear in logs."""
 UNREAD = (
     *("user-agent", "cookie", "referer", "tracestate", "baggage", "x-forwarded-for", "forwarded", "accept"),
     *("accept-encoding", "range", "x-api-key", "origin"),
 )
-"""What changes no answer, all in one request."""
+"""Headers that change no answer, all sent in one request."""
 FORMS = {
     "authorization": ("Bearer {}", "Basic {}"),
     "if-match": ('"{}"',),
@@ -50,18 +51,18 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.path in STREAMS:  # else it goes on
+        if self.path in STREAMS:  # otherwise the stream does not end
             object.__setattr__(self, "params", {"seconds": 0, **self.params})
 
 
 def well_formed(marks: Marks, ids: Mapping[str, str]) -> Iterator[Request]:
-    """Each route once, as it is meant, with a mark in each text. `ids`: by the beginning of a path, whose id."""
+    """Yield one valid request for each route, with a mark in each text. `ids`: path prefix -> the id to use there."""
     for route in ROUTES:
         yield _meant(route, marks, _path(route, ids))
 
 
 def of_every_kind(marks: Marks, ids: Mapping[str, str]) -> Iterator[Request]:
-    """Each route, each field, each header."""
+    """Yield requests for each route, field and header."""
     for route in ROUTES:
         path = _path(route, ids)
         yield _meant(route, marks, path)
@@ -92,7 +93,7 @@ def _meant(route: Route, marks: Marks, path: str) -> Request:
         return Request(method=route.method, path=path, content=urlencode(fields).encode(), headers=URLENCODED)
     params: dict[str, Any] = _filled(route.query, marks, route.path)
     if "seconds" in route.query.model_fields:
-        params["seconds"] = 0  # else a stream goes on for ever
+        params["seconds"] = 0  # otherwise the stream does not end
     body = _body(route, marks)
     return Request(method=route.method, path=path, params=params, **_json(body) if body is not None else {})
 
@@ -104,7 +105,7 @@ def _body(route: Route, marks: Marks) -> dict[str, Any] | None:
 
 
 def _marked(value: Any, marks: Marks, place: str) -> Any:
-    """The same with a mark in each text that may be any."""
+    """Return the value with a mark in each free text."""
     if isinstance(value, str) and value not in {"fact", "brain.read"}:
         return marks(place)
     if isinstance(value, list):
@@ -153,7 +154,7 @@ def _by_header(route: Route, marks: Marks, path: str) -> Iterator[Request]:
 
 
 def _files(route: Route, marks: Marks, path: str) -> Iterator[Request]:
-    """Imports of which a line is bad."""
+    """Yield imports with an invalid line."""
     head, good = header(marks), memory_line(marks)
     for name in good:
         for value in (marks(f"line {name}"), [marks(f"line {name}")], {marks("key"): 1}, None):
@@ -180,12 +181,12 @@ def _file(route: Route, path: str, lines: Sequence[Mapping[str, Any]]) -> Reques
 
 
 def as_lines(lines: Sequence[Mapping[str, Any]]) -> bytes:
-    """NDJSON."""
+    """Encode as NDJSON."""
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
 def header(marks: Marks) -> dict[str, Any]:
-    """The first line of an export."""
+    """Return the first line of an export."""
     return {
         "kind": "header",
         "format": "openbrain-export",
@@ -197,7 +198,7 @@ def header(marks: Marks) -> dict[str, Any]:
 
 
 def memory_line(marks: Marks) -> dict[str, Any]:
-    """A memory in an export."""
+    """Return a memory's line of an export."""
     times = dict.fromkeys(("occurred_at", "confirmed_at", "created_at", "updated_at"), "2020-02-02T00:00:00Z")
     words = {name: marks(f"line {name}") for name in ("content", "org", "project", "agent_id", "speaker", "source")}
     rest = {"tags": [marks("line tag")], "metadata": {marks("line key"): marks("line value")}}
@@ -213,7 +214,7 @@ def _filled(model: Any, marks: Marks, place: str) -> dict[str, Any]:
 
 
 def _value(part: Mapping[str, Any], marks: Marks, place: str) -> Any:
-    """Something that the schema takes, with marks where it takes any text."""
+    """Return a value that the schema accepts, with marks where it accepts any text."""
     match part:
         case {"$ref": str(name)}:
             return _value(SCHEMAS[name.rpartition("/")[2]], marks, place)

@@ -95,4 +95,4 @@ NO_MEMORIES: Mapping[tuple[str, str], str] = {
     ("GET", "/metrics"): "numbers",
     ("GET", "/openapi.json"): "this table",
 }
-"""Routes that hold no memory, and what they hold instead."""
+"""Routes whose answers contain no memory: what they contain instead, and the test that covers it."""

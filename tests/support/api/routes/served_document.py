@@ -1,4 +1,4 @@
-"""The OpenAPI document as a process serves it, made once for all workers, which takes half a second."""
+"""The OpenAPI document as a process serves it; made once for all workers, because it takes half a second."""
 
 import json
 from typing import Any

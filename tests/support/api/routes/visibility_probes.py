@@ -1,5 +1,5 @@
-"""How each route could show, or touch, a memory that one should not see. A new route needs a probe here, or a reason in
-`routes_without_memories`."""
+"""How each route could show, or change, a memory that the caller must not see. A new route needs a probe here, or a
+reason in `routes_without_memories`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,25 +12,25 @@ Route = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """One request. `hit`: what a caller who may see the memory gets shows that memory's id."""
+    """One request. `hit`: for a caller who may see the memory, the answer contains its id."""
 
     method: str
     path: str
     params: Mapping[str, Any] = field(default_factory=dict)
     json: Any = None
     lines: Sequence[Mapping[str, Any]] = ()
-    """In place of a JSON body: NDJSON."""
+    """NDJSON, instead of a JSON body."""
     hit: bool = True
     like_unknown: bool = False
-    """The path or body names the memory: the answer must be the same as for an id that never was."""
+    """The path or body names the memory: the answer must equal that for an id that never existed."""
 
 
 Probe = Callable[[Memory, str], Sequence[Ask]]
-"""The requests for a memory, by someone who names this session."""
+"""The requests for a memory by a caller who names this session."""
 
 
 def _subscriptions(method: str) -> Probe:
-    """One hears of what is new alone: what comes of it is in tests/flow/signals/test_standing_queries."""
+    """Subscriptions deliver only new memories: tests/flow/signals/test_standing_queries tests what they deliver."""
     path = "/v1/brain/subscriptions"
 
     def probe(memory: Memory, session: str) -> Sequence[Ask]:
@@ -108,7 +108,7 @@ def _recall(memory: Memory, session: str) -> Sequence[Ask]:
 
 
 def _recall_batch(memory: Memory, session: str) -> Sequence[Ask]:
-    """Each question among others that find nothing of it, and one that is refused."""
+    """Send each question with another one that does not find the memory, and one that is refused."""
     path = "/v1/brain/recall:batch"
     return [
         Ask(method="POST", path=path, json={"queries": [{"query": "?!"}, ask.json, {"query": 5}, ask.json]})
@@ -145,7 +145,7 @@ def _search(memory: Memory, session: str) -> Sequence[Ask]:
 
 
 def _counts(path: str) -> Probe:
-    """Values without ids: what they count is in test_api_discovery."""
+    """Answers have values without ids: test_api_discovery tests what they count."""
 
     def probe(memory: Memory, session: str) -> Sequence[Ask]:
         filters: list[dict[str, Any]] = [{}, {"project": memory.project}, {"org": memory.org}]
@@ -175,7 +175,7 @@ def _context(memory: Memory, session: str) -> Sequence[Ask]:
 
 
 def _sessions(method: str, path: str, **body: Any) -> Probe:
-    """Of a session of that name: the watcher's own, where he has started one."""
+    """Use a session of that name: the watcher's own, if they have started one."""
 
     def probe(memory: Memory, session: str) -> Sequence[Ask]:
         named = path.replace("{id}", session or memory.session_id or "s1")
@@ -187,7 +187,7 @@ def _sessions(method: str, path: str, **body: Any) -> Probe:
 
 
 def _feedback(memory: Memory, session: str) -> Sequence[Ask]:
-    """On a recall that never was: what is said of real ones is in test_feedback."""
+    """Name a recall that never existed: test_feedback tests real ones."""
     path = "/v1/brain/recall/0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00/feedback"
     body = {"wrong": [memory.id], **_session(session)}
     return (Ask(method="POST", path=path, json=body, hit=False),)
@@ -209,7 +209,7 @@ def _export(memory: Memory, session: str) -> Sequence[Ask]:
 
 
 def _import(memory: Memory, session: str) -> Sequence[Ask]:
-    """A file that names the memory, as its own and as a parent."""
+    """Import a file that names the memory as its own line and as a parent."""
     times = dict.fromkeys(("occurred_at", "confirmed_at", "created_at", "updated_at"), "2020-02-02T00:00:00Z")
     header = {
         "kind": "header",
@@ -261,7 +261,7 @@ def _restore(memory: Memory, session: str) -> Sequence[Ask]:
 
 
 def _forget_matching(memory: Memory, session: str) -> Sequence[Ask]:
-    """Dry runs: what one does is in test_api_ending."""
+    """Send dry runs: test_api_ending tests what a real one does."""
     filters: list[dict[str, Any]] = [
         {"agent_id": memory.agent_id},
         {"project": memory.project, "type": memory.type, "tags": list(memory.tags), "source": memory.source},
@@ -279,7 +279,7 @@ def _end(memory: Memory, session: str) -> Sequence[Ask]:
 
 
 def _thoughts(method: str, path: str) -> Probe:
-    """Requests that name it or what it says: what they show to its own agent is in test_thoughts."""
+    """Send requests that name the memory or its content: test_thoughts tests what they show to its own agent."""
 
     def probe(memory: Memory, session: str) -> Sequence[Ask]:
         named, params = path.replace("{id}", memory.id), _session(session)
@@ -338,11 +338,11 @@ PROBES: Mapping[Route, Probe] = {
             ("GET", "/v1/stats"),
         )
     },
-    # Then what writes the same content, which is the writer's own from here on.
+    # Then routes that write the same content, which belongs to the writer from here on.
     ("POST", "/v1/brain/remember"): _remember,
     ("POST", "/v1/brain/remember:batch"): _batch,
     ("POST", "/v1/brain/import"): _import,
-    # Last: where it is allowed, it ends the memory.
+    # Last: where it is allowed, this ends the memory.
     ("DELETE", "/v1/brain/forget/{id}"): _forget,
     ("DELETE", "/v1/brain/memories/{id}"): _end,
 }

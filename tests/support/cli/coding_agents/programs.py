@@ -1,6 +1,6 @@
-"""Coding agents as their users run them in a script, told to use our tools and a model's API on this machine.
+"""Coding agents, run in a script as their users do, with our tools and a model's API on this machine.
 
-Each has a home of its own: nothing of whoever runs the tests is read or written.
+Each has an empty home: it reads and writes nothing of the user who runs the tests.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ from tests.support.cli.coding_agents.scripted_model import MODEL
 from tests.support.processes.finished import finished
 
 Agent = Callable[[Path, str, str, str], Awaitable[str]]
-"""Runs with an empty home, the URL of a brain, its key and the URL of a model; what it prints."""
+"""Run an agent with an empty home, the URL of a brain, its key and the URL of a model; return what it prints."""
 
 
 async def claude_code(home: Path, brain: str, key: str, model: str) -> str:

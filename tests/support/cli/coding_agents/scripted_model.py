@@ -1,6 +1,6 @@
-"""A model's API that calls tools as it is told, and keeps what their results were when they came back.
+"""A model's API that calls the scripted tools and keeps the results that the agent sends back.
 
-It speaks the streamed forms that coding agents ask for: Anthropic's Messages, OpenAI's Responses and Chat Completions.
+It speaks the streaming protocols that coding agents use: Anthropic's Messages, OpenAI's Responses and Chat Completions.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,13 +22,13 @@ Call = tuple[str, str, Json]
 
 @dataclass
 class ScriptedModel:
-    """`calls` are its turns, one tool each. `received` has all results that the last request holds, as a model reads
+    """`calls`: the script, one tool call per turn. `received`: all tool results in the last request, as a model reads
     them."""
 
     calls: Sequence[tuple[str, Mapping[str, Any]]]
     received: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
-    """All that it was asked, whole."""
+    """All requests, complete."""
 
     def app(self) -> Starlette:
         return Starlette(
@@ -61,7 +61,7 @@ class ScriptedModel:
         return Response("".join([*lines, "data: [DONE]\n\n"]), media_type="text/event-stream")
 
     def _turn(self, results: list[str], tools: Iterable[Json]) -> Call | None:
-        """What to call next, by the name that it has here; nothing when all is done, or no tools are offered."""
+        """Return the next call, with the tool's offered name; None if the script is done or no tools are offered."""
         offered = list(_offered(tools))
         if offered:
             self.received = results
