@@ -83,6 +83,19 @@ async def test_texts_of_one_caller_are_run_by_length_and_answered_in_order(threa
     assert [length for run in model.runs for length in run] == [2, 3, 4, 9]
 
 
+async def test_who_asks_for_many_keeps_nobody_waiting_until_the_end(thread: ModelThread, model: Model) -> None:
+    model.held.clear()
+    many = asyncio.create_task(thread.run(model.lengths, [text(5)] * 6))
+    await until(model.begun)
+    one = asyncio.create_task(thread.run(model.lengths, [text(5)]))
+    await asyncio.sleep(0)
+    model.held.set()
+    first, _ = await asyncio.wait({many, one}, return_when=asyncio.FIRST_COMPLETED)
+
+    assert first == {one}
+    assert await many == [5] * 6
+
+
 async def test_a_text_longer_than_the_window_runs_alone(thread: ModelThread, model: Model) -> None:
     tasks = await waiting(thread, model, *((model.lengths, [each]) for each in (text(2), text(2, 1), text(2))))
     model.held.set()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,45 +34,63 @@ class ModelThread:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
 
     async def run(self, work: Work[T], texts: Sequence[Pieces]) -> Sequence[T]:
-        """Return the result of `work` for each text, in order. `work` gets at most as many texts as fit into one run;
+        """Return the result of `work` for each text, in order. It gets at most as many texts as fit into one run;
         texts of other callers run in between."""
-        results: list[Future[T]] = [Future() for _ in texts]
-        # Texts of similar length need little padding.
-        for number in sorted(range(len(texts)), key=lambda number: len(texts[number][0])):
-            self._waiting.append(_Waiting(work, texts[number], results[number]))
-            self._pool.submit(self._run_next)
-        return await asyncio.gather(*map(asyncio.wrap_future, results))
+        results: dict[int, T] = {}
+        for some in self._runs(texts):
+            results |= zip(
+                some, await asyncio.gather(*(self._ask(work, texts[number]) for number in some)), strict=True
+            )
+        return [results[number] for number in range(len(texts))]
 
     async def close(self) -> None:
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
         while self._waiting:
             self._waiting.popleft().result.cancel()
 
+    def _runs(self, texts: Sequence[Pieces]) -> Iterator[Sequence[int]]:
+        """Split the positions of the texts into runs, shortest texts first: similar lengths need little padding."""
+        some: list[int] = []
+        for number in sorted(range(len(texts)), key=lambda number: len(texts[number][0])):
+            if some and not self._fit([*(texts[other] for other in some), texts[number]]):
+                yield some
+                some = []
+            some.append(number)
+        if some:
+            yield some
+
+    def _ask(self, work: Work[T], pieces: Pieces) -> "asyncio.Future[T]":
+        result: Future[T] = Future()
+        self._waiting.append(_Waiting(work, pieces, result))
+        self._pool.submit(self._run_next)
+        return asyncio.wrap_future(result)
+
     def _run_next(self) -> None:
         if not (batch := self._next_run()):
             return
         try:
-            done = batch[0].work([waiting.pieces for waiting in batch])
+            results = batch[0].work([waiting.pieces for waiting in batch])
+            done = list(zip(batch, results, strict=True))
         except BaseException as error:  # noqa: BLE001 - whoever waits gets it, whatever it is
             for waiting in batch:
                 waiting.result.set_exception(error)
         else:
-            for waiting, result in zip(batch, done, strict=True):
+            for waiting, result in done:
                 waiting.result.set_result(result)
 
     def _next_run(self) -> Sequence[_Waiting]:
         batch: list[_Waiting] = []
-        longest = 0
         while self._waiting:
             waiting = self._waiting[0]
-            longest = max(longest, len(waiting.pieces[0]))
-            if batch and not self._fits(waiting, batch, longest):
+            together = [*(other.pieces for other in batch), waiting.pieces]
+            if batch and not (waiting.work == batch[0].work and self._fit(together)):
                 break
             self._waiting.popleft()
             if waiting.result.set_running_or_notify_cancel():
                 batch.append(waiting)
         return batch
 
-    def _fits(self, waiting: _Waiting, batch: Sequence[_Waiting], longest: int) -> bool:
-        one_piece = len(waiting.pieces) == len(batch[0].pieces) == 1
-        return one_piece and waiting.work == batch[0].work and (len(batch) + 1) * longest <= self._tokens
+    def _fit(self, texts: Sequence[Pieces]) -> bool:
+        """True if these texts, more than one, may share a run."""
+        longest = max(len(pieces[0]) for pieces in texts)
+        return all(len(pieces) == 1 for pieces in texts) and len(texts) * longest <= self._tokens
