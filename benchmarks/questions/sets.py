@@ -1,4 +1,4 @@
-"""Which memories an answer folds into one, and how a recall within a project ranks memories without a project.
+"""Folding of near-equal memories in an answer, and ranks of memories without a project in a recall of a project.
 
 `echo_pairs.json`: pairs with the same meaning, and pairs that differ in a number, a date, a name, a negation, an order
 or a limit. `project_cases.json`: a question, a note of the project and one without a project. The project's note is

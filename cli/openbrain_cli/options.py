@@ -160,7 +160,7 @@ def file_bytes(path: Path) -> bytes:
 
 
 def file_text(path: Path) -> str:
-    """The same as text; `Invalid` if it is not UTF-8."""
+    """Read a file that the user names as UTF-8 text; `Invalid` if it is not."""
     try:
         return file_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -121,8 +121,8 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What was found in a place, and which portable paths were read: an earlier import's memory that is missing from
-    them has vanished."""
+    """Memories found in one place, and the portable paths that were read: a memory of an earlier import that is
+    missing from these paths has vanished."""
 
     found: tuple[FoundMemory, ...] = ()
     notes: tuple[Note, ...] = ()

@@ -50,7 +50,7 @@ class Homes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the user asked for."""
+    """The options of an import command."""
 
     homes: Homes
     client: Client = Client.AUTO

@@ -36,7 +36,7 @@ class EncodedBroadcast:
         return self.event if viewer.sees_org(self.org) else self.veiled
 
     def frame_to(self, viewer: Viewer) -> bytes:
-        """The same as a server-sent event."""
+        """Return the server-sent event that this viewer may see; empty if none."""
         if viewer.sees_org(self.org):
             return self.frame
         return frame(BROADCAST, self.veiled, self.seq) if self.veiled else b""

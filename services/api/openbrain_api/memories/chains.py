@@ -18,7 +18,7 @@ _KEPT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What one memory supersedes."""
+    """The memories that one memory supersedes."""
 
     depth: int = 0
     """The number of memories that it supersedes, at most 50."""

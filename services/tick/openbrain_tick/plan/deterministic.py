@@ -38,7 +38,7 @@ class World:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What was published."""
+    """Published signals and injects."""
 
     signals: Sequence[Standing]
     injects: Sequence[InjectMark]

@@ -117,7 +117,7 @@ class HaltsQuery(QueryString):
 
 
 class HaltQuery(QueryString):
-    """Which agents are expected to acknowledge the halt."""
+    """Query of one halt: selects the agents that count as listening."""
 
     within_s: Within | None = None
 

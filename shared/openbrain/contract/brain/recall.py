@@ -167,7 +167,7 @@ class RecallBatchBody(Body):
 
 
 class IndexShare(Answer):
-    """What one index contributes to a score."""
+    """Contribution of one index to a score."""
 
     rank: int = Field(description="Rank in that index's results, from 1.")
     score: float = Field(description="The index's raw score.")

@@ -1,4 +1,4 @@
-"""Which OpenBrain a program uses, from environment variables: ours first, then those of the original."""
+"""Address and key of the OpenBrain to use, from environment variables: ours first, then those of the original."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -50,7 +50,7 @@ class Cleaning:
     clock: Clock
     streams: Streams
     stripping: Callable[[Operation], Awaitable[Sequence[Stripping]]]
-    """What to strip, by the operation and the workspace's rule."""
+    """Makes the stripping rules from the operation and the workspace's rule."""
     vault: Callable[[str], Pages | None]
 
     async def __call__(self, operation: Operation) -> Progress:

@@ -14,7 +14,7 @@ MEMORY_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Memory))
 """The columns of a `Memory`, in the order that `memory_from_row` expects."""
 
 WHOLE = [memories.c[name] for name in MEMORY_COLUMNS]
-"""The same columns, to select."""
+"""`MEMORY_COLUMNS` as expressions of a SELECT."""
 
 INSERT_COLUMNS: tuple[str, ...] = tuple(str(column.name) for column in memories.columns if column.computed is None)
 """All columns that are written, in the table's order; audience and dedupe_key are derived and never read back."""
