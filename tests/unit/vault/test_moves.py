@@ -123,3 +123,19 @@ def test_between_two_file_systems_a_page_is_copied_whole(tmp_path: Path, monkeyp
     assert apply(folder, changes()) == Applied(written=1, removed=1)
     assert tree(tmp_path) == MOVED
     assert folder.digest(journal.JOURNAL) is None
+
+
+def test_between_two_file_systems_a_page_that_appears_meanwhile_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, renamed = laid(tmp_path), os.rename
+
+    def refuses(source: str, target: str, **more: Any) -> None:
+        if source == "d.md":
+            (tmp_path / "left/far/d.md").write_bytes(b"mine")
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        renamed(source, target, **more)
+
+    monkeypatch.setattr(os, "rename", refuses)
+    assert apply(folder, changes()).edited == ("d.md", "left/far/d.md")
+    assert tree(tmp_path) == {**FILES, "left/far/d.md": b"mine"}

@@ -97,9 +97,9 @@ def take_place(folder: Folder, relative: str, before: Seen | None, *, removed: b
         return True
 
 
-def move(folder: Folder, source: str, relative: str) -> None:
-    """Move a file to another name; call `sync` for both to make it durable. Copy it if they are on different file
-    systems."""
+def move(folder: Folder, source: str, relative: str) -> bool:
+    """Move a file to another name; call `sync` for both to make it durable. Between file systems it is copied: if a
+    file has appeared at the new name meanwhile, leave both unchanged and return False."""
     with folder.parent(source) as (here, name), folder.parent(relative, create=True) as (there, new):
         try:
             os.rename(name, new, src_dir_fd=here, dst_dir_fd=there)
@@ -107,11 +107,13 @@ def move(folder: Folder, source: str, relative: str) -> None:
             if error.errno != errno.EXDEV:
                 raise TryLater(_message(relative, error)) from None
         else:
-            return
+            return True
     lay_beside(folder, relative, (folder.read_bytes(source),), None, folder.stat(source).mtime_ns)
-    if take_place(folder, relative, None):
-        sync(folder, relative)
-        remove(folder, source)
+    if not take_place(folder, relative, None):
+        return False
+    sync(folder, relative)
+    remove(folder, source)
+    return True
 
 
 def sync(folder: Folder, relative: str) -> None:

@@ -259,7 +259,8 @@ def _moved(folder: Folder, move: Move, known: Known) -> Entry | _Now:
             return _Now.OTHER
     except Invalid:  # a link or folder has taken its place
         return _Now.OTHER
-    atomic_writes.move(folder, move.source, move.path)
+    if not atomic_writes.move(folder, move.source, move.path):
+        return _Now.OTHER
     # Not the `stat` of the new file: an edit made since must not pass for the content that was read.
     return Entry(move.path, here.mtime_ns, here.size)
 
