@@ -1,5 +1,6 @@
 """Redis URLs, and the meaning of its errors."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 from redis.asyncio.connection import SSLConnection
 from redis.asyncio.sentinel import SentinelConnectionPool
+from redis.exceptions import ConnectionError as NotConnected
 from redis.exceptions import ResponseError
 
 from openbrain.domain.errors import Invalid, SetupError, error_text
@@ -58,6 +60,29 @@ def test_sentinels_have_a_login_of_their_own_and_tls() -> None:
     for each in (pool, asked):
         assert issubclass(each.connection_class, SSLConnection)
         assert each.connection_kwargs["ssl_ca_certs"] == "/ca.pem"
+
+
+async def test_discoveries_at_the_same_moment_keep_all_sentinels(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool: Any = connect(Streams(url="redis+sentinel://a,b,c/main")).connection_pool
+    manager = pool.sentinel_manager
+    sentinels = list(manager.sentinels)
+    state = {"is_master": True, "is_sdown": False, "is_odown": False, "ip": "m", "port": 7, "num-other-sentinels": 2}
+
+    async def down() -> Any:
+        await asyncio.sleep(0)
+        raise NotConnected
+
+    async def up() -> Any:
+        await asyncio.sleep(0)
+        return {"main": state}
+
+    for sentinel, answer in zip(sentinels, (down, down, up), strict=True):
+        monkeypatch.setattr(sentinel, "sentinel_masters", answer)
+    found = await asyncio.gather(*(pool.get_master_address() for _ in range(5)))
+
+    assert found == [("m", 7)] * 5
+    assert manager.sentinels[0] is sentinels[2]
+    assert set(manager.sentinels) == set(sentinels)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from functools import cache
 from typing import Any, TypeVar, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -65,6 +66,21 @@ async def disconnect(client: Redis) -> None:
         await sentinel.aclose()
 
 
+class _Sentinels(Sentinel):
+    """Sentinels that several connections ask at the same moment, as after a failover.
+
+    redis-py moves the one that answered to the front by its former place: at once, two of these moves lose a Sentinel,
+    which is then neither asked nor closed. So each discovery has a list of its own.
+    """
+
+    async def discover_master(self, service_name: str) -> Any:
+        asked = copy(self)
+        asked.sentinels = list(self.sentinels)
+        found = await super(_Sentinels, asked).discover_master(service_name)
+        self.sentinels = asked.sentinels
+        return found
+
+
 class Connecting:
     """Base with a Redis client: the one given, or its own, created on first use."""
 
@@ -119,7 +135,7 @@ def _by_sentinel(url: str, kind: type[R], options: Mapping[str, Any]) -> R:
     tls = {"ssl": True} | query if parts.scheme == "rediss+sentinel" else {}
     if not service or not all(host for host, _ in places) or not places or query.keys() - _TLS[parts.scheme]:
         raise SetupError("OPENBRAIN_STREAMS__URL must read redis+sentinel://host:port,host:port/service[/db]")
-    sentinel = Sentinel(  # type: ignore[no-untyped-call]
+    sentinel = _Sentinels(  # type: ignore[no-untyped-call]
         places,
         sentinel_kwargs={"socket_timeout": 2, "socket_connect_timeout": 2, **login, **tls},
         username=unquote(user) or None,
