@@ -54,7 +54,7 @@ class Landed(StrEnum):
 
     CREATED = "created"
     PRESENT = "present"
-    MISSING_PARENT = "homeless"
+    MISSING_PARENT = "missing_parent"
     """The row refers to a memory that does not exist here."""
 
 
