@@ -21,7 +21,7 @@ SIDES: Mapping[str, dict[str, Json]] = {
     "text": {"text_weight": 1.0, **BARE, **ALL},
     "vectors": {"text_weight": 0.0, **BARE, **ALL},
     "fused": {**BARE, **ALL},
-    "whole": ALL,
+    "all steps": ALL,
     "by default": {},
 }
 BEFORE = "fused"
@@ -102,7 +102,7 @@ def _ndcg(found: Sequence[int], relevant: frozenset[int]) -> float:
 def _rows(gains: Mapping[str, Sequence[float]]) -> Iterator[Row]:
     for side, values in gains.items():
         yield Row(f"nDCG@10, {side}", "", (sum(values) / len(values),))
-    for side in ("whole", "by default"):
+    for side in ("all steps", "by default"):
         differences = [one - other for one, other in zip(gains[side], gains[BEFORE], strict=True)]
         mean = sum(differences) / len(differences)
         spread = 1.96 * math.sqrt(sum((each - mean) ** 2 for each in differences)) / len(differences)

@@ -26,7 +26,7 @@ SIDES: Mapping[str, dict[str, Json]] = {
     "fused": {**BARE, **ALL},
     "fused, neighbours": {"late_weight": 0.0, **ALL},
     "fused, late": {"neighbours": False, **ALL},
-    "whole": ALL,
+    "all steps": ALL,
     "by default": {},
 }
 STEPS = (
@@ -34,9 +34,9 @@ STEPS = (
     ("fused", "vectors"),
     ("fused, neighbours", "fused"),
     ("fused, late", "fused"),
-    ("whole", "fused, neighbours"),
-    ("whole", "text"),
-    ("by default", "whole"),
+    ("all steps", "fused, neighbours"),
+    ("all steps", "text"),
+    ("by default", "all steps"),
 )
 """A step, and the steps that it is added to."""
 GOALS = {("LoCoMo", "turn any@10"): 0.86, ("LoCoMo", "session any@5"): 0.95}
@@ -151,6 +151,6 @@ def _gain(name: str, measure: str, answers: Sequence[Answers], step: str, before
     gains = [int(answer[step, measure]) - int(answer[before, measure]) for answer in answers]
     mean = sum(gains) / len(gains)
     spread = 1.96 * math.sqrt(sum((gain - mean) ** 2 for gain in gains)) / len(gains)
-    goal = ALLOWED_LOSS if step == "whole" and before == "text" else None
+    goal = ALLOWED_LOSS if step == "all steps" and before == "text" else None
     unit = f"[{mean - spread:.3f}, {mean + spread:.3f}]"
     return Row(f"{name}: {measure}, {step} minus {before}", unit, (mean,), goal=goal)
