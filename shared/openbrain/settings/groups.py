@@ -27,6 +27,7 @@ class Group(BaseModel):
 
 
 _MOVED = {
-    "tuning": "{group}{name} is no longer a setting, its value is fixed now: remove it",
+    "tuning": "{group}{name} is an internal number now: remove it, or name it {group}TUNING__{name}, which may change "
+    "without notice",
     "thresholds": "{group}{name} is now {group}THRESHOLDS__{name}: rename it",
 }
