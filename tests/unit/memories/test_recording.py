@@ -3,6 +3,7 @@ many."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import count
 from typing import Any, cast
 
 import pytest
@@ -113,3 +114,42 @@ async def test_too_many_give_up_the_oldest(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert kept.ids == ["2", "3", "4"]
     assert unrecorded() - before == 2
+
+
+async def test_feedback_waits_for_earlier_records_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy server recalls come while a batch is written, so there is always a record that waits."""
+
+    class Slow(Kept):
+        async def record_recalls(self, recalls: Sequence[RecallRecord]) -> None:
+            await asyncio.sleep(0.05)
+            await super().record_recalls(recalls)
+
+    monkeypatch.setattr(recording, "PATIENCE_S", 1.0)
+    kept = Slow()
+    recorder = Recorder(cast("Any", kept), LocalWake(), pause_s=0.02)
+    recorder.add(record(0))
+
+    async def recalls() -> None:
+        for number in count(1):
+            recorder.add(record(number))
+            await asyncio.sleep(0.005)
+
+    busy = asyncio.create_task(recalls())
+    await recorder.written()
+    busy.cancel()
+
+    assert "0" in kept.ids
+    await recorder.close()
+
+
+async def test_feedback_is_refused_while_its_record_can_not_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "PATIENCE_S", 0.05)
+    kept = Kept()
+    kept.away = True
+    recorder = Recorder(cast("Any", kept), LocalWake(), pause_s=0.001)
+    recorder.add(record(0))
+    with pytest.raises(TryLater):
+        await recorder.written()
+    kept.away = False
+    await recorder.close()
+    await recorder.written()

@@ -26,6 +26,10 @@ class Recorder:
         self._wake = wake
         self._pause_s = pause_s
         self._waiting: deque[RecallRecord] = deque()
+        self._added = self._under_way = 0
+        """Numbers of all records so far, and of those that are being written."""
+        self._progress = asyncio.Event()
+        """Set, and replaced, when a batch was written."""
         self._work: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
@@ -35,16 +39,20 @@ class Recorder:
             self._waiting.popleft()
             metrics.RECALLS_UNRECORDED.inc()
         self._waiting.append(record)
+        self._added += 1
         if self._work is None or self._work.done():
             self._work = asyncio.create_task(self._write(), name="recalls")
 
     async def written(self) -> None:
-        """Wait until the queued records are in the database. Raise `TryLater` if that takes more than `PATIENCE_S`."""
-        if self._work is None or self._work.done():
-            return
-        done, _ = await asyncio.wait({self._work}, timeout=PATIENCE_S)
-        if not done:
-            raise TryLater("recalls can't be recorded right now: give the feedback later")
+        """Wait until the records queued so far are in the database. Raise `TryLater` if that takes more than
+        `PATIENCE_S`."""
+        added = self._added
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while self._added - len(self._waiting) - self._under_way < added:
+                    await self._progress.wait()
+        except TimeoutError:
+            raise TryLater("recalls can't be recorded right now: give the feedback later") from None
 
     async def close(self) -> None:
         """Write the queued records, once; drop them if the database fails."""
@@ -57,6 +65,7 @@ class Recorder:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closing.wait(), self._pause_s)
             batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+            self._under_way = len(batch)
             try:
                 await self._memories.record_recalls(batch)
                 await self._wake.notify()
@@ -66,4 +75,9 @@ class Recorder:
                     return
                 _log.warning("api.recalls_not_recorded", error=type(error).__name__, waiting=len(batch))
                 self._waiting.extendleft(reversed(batch))
+                self._under_way = 0
                 await asyncio.sleep(self._pause_s * 4)
+            else:
+                self._under_way = 0
+                self._progress.set()
+                self._progress = asyncio.Event()
