@@ -1,5 +1,6 @@
 """Recent queries are forgotten after an erasure, by every replica of the API."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,6 +64,25 @@ async def test_who_is_asked_nothing_any_more_keeps_nothing(brain: Brain) -> None
     await kept.encodings(["what opens the safe"], Encoder(brain.embedder), "m")
     assert kept._known
     await until(lambda: _empty(kept))
+
+
+async def test_a_question_on_its_way_to_the_model_is_forgotten_too(brain: Brain) -> None:
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(Counting):
+        async def embed_queries(self, texts: Sequence[str]) -> Any:
+            asked.set()
+            await go_on.wait()
+            return await super().embed_queries(texts)
+
+    kept = QueryEncodings(8)
+    question = asyncio.create_task(kept.encodings(["what opens the safe"], Encoder(Slow(brain.embedder)), "m"))
+    await asked.wait()
+    kept.forget_all()
+    go_on.set()
+
+    assert "what opens the safe" in await question
+    assert not kept._known
 
 
 async def _empty(kept: QueryEncodings) -> bool:

@@ -23,6 +23,8 @@ class QueryEncodings:
         self._idle_s = idle_s
         self._idle: asyncio.TimerHandle | None = None
         self._known: Lru[tuple[str, str], QueryEncoding] = Lru(size)
+        self._forgotten = 0
+        """How often the cache was cleared."""
 
     async def encodings(self, queries: Sequence[str], encoder: Encoder, model: str) -> Encodings:
         """The encoding of each query. `model`: key of the encoder's vector model. Queries that the model refuses are
@@ -34,9 +36,11 @@ class QueryEncodings:
                 by_query[query] = known
         missing = [query for query in dict.fromkeys(queries) if query not in by_query]
         if missing:
+            forgotten = self._forgotten
             fresh = await self._encoded(missing, encoder, alone=not by_query)
             by_query |= fresh
-            self._known.update({(model, query): encoding for query, encoding in fresh.items()})
+            if forgotten == self._forgotten:  # else these questions may be older than an erasure
+                self._known.update({(model, query): encoding for query, encoding in fresh.items()})
         self._stay()
         return by_query
 
@@ -62,6 +66,7 @@ class QueryEncodings:
     def forget_all(self) -> None:
         """Clear the cache. Needed after an erasure: a question may have quoted the erased text."""
         self._known.clear()
+        self._forgotten += 1
 
 
 class ErasureWatch:
