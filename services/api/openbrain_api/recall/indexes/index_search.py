@@ -94,6 +94,8 @@ class Indexes:
         self._query_encodings = QueryEncodings(cache)
         self._timeout = timeout_s
         self._breakers = {name: Breaker(name) for name in BOTH}
+        # Its own: an index may answer for names, and hang on words.
+        self._names_breaker = Breaker("text")
 
     async def search(self, queries: Sequence[IndexQuery]) -> Sequence[IndexHits]:
         """Return the hits of each query, within the timeout."""
@@ -119,7 +121,7 @@ class Indexes:
             return [[Hit(item, 1.0) for item in ids] for ids in answers]
 
         by_names = [replace(query, names=("text",)) for query in queries.values()]
-        answers = await self._in_time("text", by_names, search_named)
+        answers = await self._in_time("text", by_names, search_named, self._names_breaker)
         return {
             number: None if hits is None else [hit.memory_id for hit in hits]
             for number, hits in zip(queries, answers, strict=True)
@@ -170,11 +172,13 @@ class Indexes:
         hits = iter(await self._vectors.search_many(generation.name, searches, within_s=left_s))
         return [next(hits) if query.text in known else None for query in queries]
 
-    async def _in_time(self, index: str, queries: Sequence[IndexQuery], search_index: _SearchIndex) -> HitLists:
+    async def _in_time(
+        self, index: str, queries: Sequence[IndexQuery], search_index: _SearchIndex, breaker: Breaker | None = None
+    ) -> HitLists:
         """Search an index for the queries that want it; None if it fails, takes too long, or its breaker is open."""
         wanted = [query for query in queries if index in query.names]
         hits: HitLists = [None] * len(wanted)
-        breaker = self._breakers[index]
+        breaker = breaker or self._breakers[index]
         if wanted and breaker.lets():
             until = asyncio.get_running_loop().time() + self._timeout * -(-len(wanted) // A_TURN)
             try:
