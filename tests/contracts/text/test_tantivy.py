@@ -220,3 +220,19 @@ async def test_a_tombstone_that_is_written_again_stays_as_old_as_it_is(tmp_path:
     assert (await index.read(NAME, [old.id]))[old.id].tombstone
     assert await index.drop_tombstones(NAME, 2_000) == 1
     await index.close()
+
+
+async def test_what_nobody_waits_for_does_not_begin_after_the_index_closed(tmp_path: Path) -> None:
+    """A job that was broken off leaves its thread behind; its write would look like damage at the next start."""
+    index = TantivyText(tmp_path, commit_ms=1)
+    await index.prepare(NAME)
+    await index.write(NAME, [text_entry(memory(), "ferry"), replace(tombstone(new_id(), revision=2), at=1_000)])
+    opened = index._open[NAME].generation
+    await index.close()
+    with pytest.raises(TryLater):
+        opened.drop_tombstones(2_000)
+
+    await index.prepare(NAME)
+    assert [folder.name for folder in tmp_path.iterdir()] == [NAME], "nothing was set aside as damaged"
+    assert len(await index.search(NAME, "ferry", EVERYTHING, 9)) == 1
+    await index.close()

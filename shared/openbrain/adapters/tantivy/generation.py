@@ -50,6 +50,7 @@ class Generation:
         self._inode = path.stat().st_ino
         self._writer: IndexWriter | None = self._take()
         self._writing = threading.Lock()
+        self._closed = False
 
     def _open(self) -> Index:
         if not self._path.exists():
@@ -106,6 +107,8 @@ class Generation:
         return failures
 
     def _commit(self, removed: Iterable[str], added: Iterable[Document]) -> None:
+        if self._closed:
+            raise TryLater(f"the text index {self._path} is closed")
         writer = self._writer or self._take()
         self._writer = None
         try:
@@ -218,8 +221,10 @@ class Generation:
             return unclean(self._index, self._path, segments)
 
     def close(self) -> None:
-        """Wait for running writes, even abandoned ones, and for merges; then release the lock."""
+        """Wait for running writes, even abandoned ones, and for merges; then release the lock. Abandoned ones that have
+        not begun are refused: they would break the seal, and keep the lock."""
         with self._writing:
+            self._closed = True
             writer, self._writer = self._writer, None
             if writer is not None:
                 with contextlib.suppress(ValueError):  # a merge that fails loses nothing
