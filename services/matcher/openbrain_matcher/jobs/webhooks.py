@@ -75,7 +75,11 @@ class Posting:
 async def post_due(posting: Posting, at_once: int) -> int:
     """Post to all due webhooks concurrently. Return their number."""
     due = await posting.store.query_webhooks.due(posting.clock.now(), at_once)
-    await asyncio.gather(*(posting(query, webhook) for query, webhook in due))
+    rounds = [posting(query, webhook) for query, webhook in due]
+    # Wait for all, even after an error: the next call would post a second time what is still being posted.
+    for outcome in await asyncio.gather(*rounds, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
     return len(due)
 
 

@@ -1,6 +1,7 @@
 """Webhooks of standing queries: posted in order and at least once, only what the key may see at that time; a failing
 webhook does not delay the others."""
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -196,3 +197,40 @@ async def test_it_ends_with_its_key_and_goes_over_to_the_one_that_replaces_it(wo
     world.clock.advance(61 * MICROSECONDS)
     assert await world.round() == 0
     assert world.taker.said == ["m0"]
+
+
+async def test_an_error_at_one_webhook_does_not_post_to_another_twice(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next round must not begin while one is still posting: both would post the same messages, out of order."""
+    row = memory("slow")
+    await put(world.database, row)
+    slow, broken = await world.query(), await world.query(agent_id="bo")
+    await world.found(slow, row)
+    await world.found(broken, row)
+    posting, failed, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    take, last_numbers = world.taker.post, world.store.messages.last_numbers
+
+    async def post(webhook: Address, seq: int, body: bytes) -> None:
+        posting.set()
+        await go_on.wait()
+        await take(webhook, seq, body)
+
+    async def numbers(inboxes: Any) -> Any:
+        if ("w1", "bo") in inboxes:
+            await posting.wait()
+            failed.set()
+            raise TryLater("the database is away")
+        return await last_numbers(inboxes)
+
+    monkeypatch.setattr(world.taker, "post", post)
+    monkeypatch.setattr(world.store.messages, "last_numbers", numbers)
+    first = asyncio.create_task(world.round())
+    await failed.wait()
+    ended, _ = await asyncio.wait({first}, timeout=0.1)
+    go_on.set()
+    with pytest.raises(TryLater):
+        await first
+
+    assert not ended
+    assert [each for each, _, _ in world.taker.posts] == [slow.id]
