@@ -150,8 +150,11 @@ class StandingQueries(Protocol):
     async def without_vector(self, model: str, limit: int) -> Sequence[StandingQuery]:
         """List some queries that have a text but no vector of this model."""
 
-    async def save_query_vectors(self, model: str, vectors: Mapping[str, "array[float]"]) -> None:
-        """Store vectors by query. Queries removed meanwhile are skipped."""
+    async def save_query_vectors(
+        self, model: str, vectors: Mapping[str, "array[float]"], missed: Sequence[Replay] = ()
+    ) -> None:
+        """Store vectors by query, and start the replays `missed` in the same transaction. Queries removed meanwhile are
+        skipped."""
 
     async def purge_queries(self, before: int, limit: int) -> int:
         """Delete queries removed before `before`. Return how many."""

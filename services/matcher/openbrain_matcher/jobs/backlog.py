@@ -7,9 +7,8 @@ unreachable when they were created, or because another model takes over.
 
 from array import array
 from collections.abc import Sequence
-from contextlib import suppress
 
-from openbrain.domain.errors import NeverRetry, NotFound
+from openbrain.domain.errors import NeverRetry
 from openbrain.domain.ids import LAST_ID
 from openbrain.domain.memory import DAY
 from openbrain.ports.clock import Clock
@@ -44,13 +43,14 @@ async def embed_queries(store: Store, embedders: Embedders, clock: Clock) -> int
         embedder = await embedders.for_questions(generation)
         vectors = await _embedded([item.query for item in lacking], embedder, generation.dimensions)
         by_query = {item.id: vector for item, vector in zip(lacking, vectors, strict=True)}
-        await store.standing_queries.save_query_vectors(generation.model, by_query)
+        before = (clock.now() + DAY, LAST_ID)
+        missed = [
+            Replay(query=query, since=query.created_at, before=before, again=False)
+            for query in lacking
+            if query.id not in known
+        ]
+        await store.standing_queries.save_query_vectors(generation.model, by_query, missed)
         made += len(by_query)
-        for query in lacking:
-            if query.id not in known:
-                missed = Replay(query=query, since=query.created_at, before=(clock.now() + DAY, LAST_ID), again=False)
-                with suppress(NotFound):  # the query was removed meanwhile
-                    await store.replays.start_replay(missed)
     return made
 
 

@@ -2,8 +2,11 @@
 
 import asyncio
 from array import array
+from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from sqlalchemy import update
@@ -14,7 +17,7 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Criteria, Viewer
-from openbrain.domain.errors import Conflict, NotFound
+from openbrain.domain.errors import Conflict, NotFound, TryLater
 from openbrain.domain.ids import joined_hash, uuid7
 from openbrain.domain.memory import DAY, Memory, MemoryType, Scope
 from openbrain.ports.agents import Message
@@ -23,6 +26,7 @@ from openbrain.ports.store.tenants import Workspace
 from openbrain.ports.store.writes import Status
 from openbrain.ports.subscriptions import Match, MatchedMemory, QueuedMemory, Replay, StandingQuery
 from openbrain.usecases.auth import hash_secret, issue, successor
+from openbrain_matcher.jobs.backlog import embed_queries
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, FakeClock, memory, origin, viewer, write
 
@@ -251,3 +255,26 @@ async def test_a_replay_goes_on_where_it_stood_and_gives_way_to_another(
     assert await store.replays.replays(9) == []
     with pytest.raises(NotFound):
         await store.replays.start_replay(first)
+
+
+async def test_what_a_query_missed_without_a_vector_is_replayed_even_if_the_job_is_broken_off(
+    store: SqlStore, key: str
+) -> None:
+    """Once it has a vector, nothing else tells that it had none."""
+    made = await store.standing_queries.add_query(query(key), {})
+    start_replay = AsyncMock(side_effect=TryLater("the database is away"))
+    written = AsyncMock(return_value=[SimpleNamespace(model=MODEL, dimensions=2)])
+    embedder = SimpleNamespace(embed_queries=AsyncMock(return_value=[array("f", (1, 0))]))
+    broken: Any = SimpleNamespace(
+        generations=SimpleNamespace(written=written),
+        standing_queries=store.standing_queries,
+        replays=SimpleNamespace(start_replay=start_replay),
+    )
+    embedders: Any = SimpleNamespace(for_questions=AsyncMock(return_value=embedder))
+    for _ in range(2):
+        with suppress(TryLater):
+            await embed_queries(broken, embedders, FakeClock())
+
+    assert (await store.standing_queries.query_vectors([made.id])).keys() == {made.id}
+    (missed,) = (await store.replays.replays_of([made.id])).values()
+    assert (missed.since, missed.again) == (made.created_at, False)

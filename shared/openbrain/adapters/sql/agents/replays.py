@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, select, update
 
-from openbrain.adapters.sql.agents.standing_queries import query_from_row
+from openbrain.adapters.sql.agents.standing_queries import begin_replay, query_from_row
 from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.schema.agent_tables import standing_queries, standing_replays
 from openbrain.domain.errors import NotFound
@@ -47,16 +47,8 @@ def _as_read(replay: Replay) -> ColumnElement[bool]:
 
 
 def _start(connection: Connection, replay: Replay) -> None:
-    this = select(standing_queries.c.id).where(standing_queries.c.id == replay.query.id, _STANDS)
-    # Locked: the query can't be removed meanwhile, and of two concurrent starts one replay remains.
-    if connection.scalar(this.with_for_update()) is None:
+    if not begin_replay(connection, replay):
         raise NotFound("no subscription with this id")
-    connection.execute(delete(standing_replays).where(standing_replays.c.query_id == replay.query.id))
-    at, memory_id = replay.before
-    row = {"query_id": replay.query.id, "workspace_id": replay.query.workspace_id, "since": replay.since}
-    connection.execute(
-        insert(standing_replays), {**row, "before_at": at, "before_id": memory_id, "again": replay.again}
-    )
 
 
 def _replays(connection: Connection, query: Select[Any]) -> list[Replay]:

@@ -27,7 +27,7 @@ from openbrain.domain import limits
 from openbrain.domain.access.visibility import Criteria, Viewer
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.memory import MemoryType, Scope
-from openbrain.ports.subscriptions import QueryWebhook, StandingQuery
+from openbrain.ports.subscriptions import QueryWebhook, Replay, StandingQuery
 
 _STANDS = standing_queries.c.deleted_at.is_(None)
 
@@ -76,8 +76,10 @@ class SqlStandingQueries(TimedPart):
         query = select(standing_queries).where(_STANDS, table.query != "", ~has)
         return await self._queries(query.order_by(table.id).limit(limit))
 
-    async def save_query_vectors(self, model: str, vectors: Mapping[str, "array[float]"]) -> None:
-        await self._write(_save_vectors, model, vectors)
+    async def save_query_vectors(
+        self, model: str, vectors: Mapping[str, "array[float]"], missed: Sequence[Replay] = ()
+    ) -> None:
+        await self._write(_save_vectors, model, vectors, missed)
 
     async def purge_queries(self, before: int, limit: int) -> int:
         old = select(standing_queries.c.id).where(standing_queries.c.deleted_at < before)
@@ -166,7 +168,9 @@ def _remove(connection: Connection, viewer: Viewer, query_id: str, now: int) -> 
     return True
 
 
-def _save_vectors(connection: Connection, model: str, vectors: Mapping[str, "array[float]"]) -> None:
+def _save_vectors(
+    connection: Connection, model: str, vectors: Mapping[str, "array[float]"], missed: Sequence[Replay]
+) -> None:
     named = select(standing_queries.c.id, standing_queries.c.workspace_id).where(
         standing_queries.c.id.in_(sorted(vectors))
     )
@@ -182,6 +186,23 @@ def _save_vectors(connection: Connection, model: str, vectors: Mapping[str, "arr
             this = standing_queries.c.id == query_id
             connection.execute(update(standing_queries).where(this).values(change_seq=number))
         _count(connection, workspace_id, seq + len(here), count)
+    for replay in missed:
+        begin_replay(connection, replay)
+
+
+def begin_replay(connection: Connection, replay: Replay) -> bool:
+    """Start a replay in place of a running one. False if the query was removed."""
+    this = select(standing_queries.c.id).where(standing_queries.c.id == replay.query.id, _STANDS)
+    # Locked: the query can't be removed meanwhile, and of two concurrent starts one replay remains.
+    if connection.scalar(this.with_for_update()) is None:
+        return False
+    connection.execute(delete(standing_replays).where(standing_replays.c.query_id == replay.query.id))
+    at, memory_id = replay.before
+    row = {"query_id": replay.query.id, "workspace_id": replay.query.workspace_id, "since": replay.since}
+    connection.execute(
+        insert(standing_replays), {**row, "before_at": at, "before_id": memory_id, "again": replay.again}
+    )
+    return True
 
 
 def _put_vectors(connection: Connection, workspace_id: str, vectors: Mapping[tuple[str, str], "array[float]"]) -> None:
