@@ -80,10 +80,10 @@ def _read(words: Sequence[str], now: int) -> tuple[TimeSpan, ...]:
 
 
 def _span(words: str, now: datetime) -> TimeSpan | None:
-    date = _parser(now).get_date_data(_BEFORE.sub("", words))
-    if date.date_obj is None:
-        return None
     try:
+        date = _parser(now).get_date_data(_BEFORE.sub("", words))
+        if date.date_obj is None:
+            return None
         since, until = _period(date.date_obj.replace(hour=0, minute=0, second=0, microsecond=0), date.period)
     except (ValueError, OverflowError):  # outside the range of datetime
         return None
