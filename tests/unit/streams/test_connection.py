@@ -16,7 +16,7 @@ from openbrain.domain.events.streams import STORED
 from openbrain.settings import Streams
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service
-from openbrain.streams.redis.connection import connect, is_gone, silence_s, without_login
+from openbrain.streams.redis.connection import ask, connect, disconnect, is_gone, silence_s, without_login
 from tests.servers.places import free_port, program
 from tests.servers.plugin import Starter, need
 from tests.servers.processes.probes import redis_pong
@@ -154,6 +154,19 @@ async def test_the_master_is_found_by_sentinel(sentinel: tuple[ServerProcess, in
         await eventually(lambda: seen.all == [1])
     async with looking(settings.model_copy(update={"url": server.url})) as looks:
         assert await looks.idle()
+
+
+@pytest.mark.servers("redis")
+async def test_any_number_of_reads_may_wait_at_once(redis_server: ServerProcess) -> None:
+    """One for each workspace that a process listens to, or each stream that a service reads."""
+    client = connect(scaled(redis_server.url))
+    reads = [ask(client, "XREAD", "BLOCK", 300, "STREAMS", f"nosuch.{number}", "0") for number in range(150)]
+    answers = await asyncio.gather(*reads, return_exceptions=True)
+    await disconnect(client)
+
+    assert answers == [[]] * len(reads)
+    by_sentinel = connect(Streams(url="redis+sentinel://h/main")).connection_pool
+    assert by_sentinel.max_connections == client.connection_pool.max_connections
 
 
 @pytest.mark.parametrize("url", ["redis://:hush@h:port/0", "rediss://me:hush@h:99999"])

@@ -22,6 +22,9 @@ R = TypeVar("R", bound=Redis)
 _TLS = {"redis+sentinel": frozenset[str](), "rediss+sentinel": frozenset({"ssl_ca_certs"})}
 """Accepted parameters of a Sentinel URL."""
 
+_CONNECTIONS = 2**31
+"""Each blocking read uses its own connection: redis-py's limit of 100 would refuse reads of further streams."""
+
 AWAY = (RedisError, OSError)
 """Errors of redis-py when the server is down, busy or unwilling."""
 
@@ -42,6 +45,7 @@ def connect_as(kind: type[R], settings: Streams) -> R:
         "socket_connect_timeout": silence_s(settings),
         "retry": Retry(NoBackoff(), 0),
         "protocol": 2,
+        "max_connections": _CONNECTIONS,
         "driver_info": _driver(),
     }
     scheme = urlsplit(settings.url).scheme
