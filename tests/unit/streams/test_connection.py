@@ -85,6 +85,24 @@ async def test_discoveries_at_the_same_moment_keep_all_sentinels(monkeypatch: py
     assert set(manager.sentinels) == set(sentinels)
 
 
+async def test_a_sentinel_that_does_not_answer_is_asked_once() -> None:
+    """A failover often takes a Sentinel's machine too: every further attempt delays asking the next one."""
+    asked = 0
+
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal asked
+        asked += 1
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as down:
+        client = connect(Streams(url=f"redis+sentinel://127.0.0.1:{down.sockets[0].getsockname()[1]}/main"))
+        with pytest.raises(NotConnected):
+            await ask(client, "PING")
+        await disconnect(client)
+
+    assert asked == 1
+
+
 @pytest.mark.parametrize(
     "url",
     [

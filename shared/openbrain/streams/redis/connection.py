@@ -43,7 +43,7 @@ def connect_as(kind: type[R], settings: Streams) -> R:
     options: dict[str, Any] = {
         "socket_timeout": silence_s(settings),
         "socket_connect_timeout": silence_s(settings),
-        "retry": Retry(NoBackoff(), 0),
+        "retry": _no_retry(),
         "protocol": 2,
         "max_connections": _CONNECTIONS,
         "driver_info": _driver(),
@@ -119,6 +119,10 @@ def _driver() -> DriverInfo:
     return DriverInfo()
 
 
+def _no_retry() -> Retry:
+    return Retry(NoBackoff(), 0)
+
+
 def silence_s(settings: Streams) -> float:
     """Return the response timeout: well over one blocking read, so that an outage differs from an empty stream."""
     return max(settings.tuning.poll_s * 2.5, settings.tuning.poll_s + 2)
@@ -141,7 +145,8 @@ def _by_sentinel(url: str, kind: type[R], options: Mapping[str, Any]) -> R:
         raise SetupError("OPENBRAIN_STREAMS__URL must read redis+sentinel://host:port,host:port/service[/db]")
     sentinel = _Sentinels(  # type: ignore[no-untyped-call]
         places,
-        sentinel_kwargs={"socket_timeout": 2, "socket_connect_timeout": 2, **login, **tls},
+        # By default redis-py asks a Sentinel that does not answer eleven times before it asks the next one.
+        sentinel_kwargs={"socket_timeout": 2, "socket_connect_timeout": 2, "retry": _no_retry(), **login, **tls},
         username=unquote(user) or None,
         password=unquote(password) or None,
         db=number,
