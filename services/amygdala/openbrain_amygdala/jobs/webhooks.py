@@ -2,8 +2,9 @@
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import orjson
 
@@ -16,6 +17,7 @@ from openbrain.ports.http import Poster
 from openbrain.ports.store.store import Store
 from openbrain.ports.store.webhooks import Webhook, WebhookDeadLetter
 
+T = TypeVar("T")
 AT_ONCE = 100
 """Maximum broadcasts per webhook and round."""
 
@@ -68,10 +70,21 @@ class Posting:
         await self.store.webhooks.webhook_given_up(letter)
 
 
+async def _all_ended(posts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Wait for all, then raise the first error: the next round would post again what is still being posted."""
+    ended = await asyncio.gather(*posts, return_exceptions=True)
+    done: list[T] = []
+    for item in ended:
+        if isinstance(item, BaseException):
+            raise item
+        done.append(item)
+    return done
+
+
 async def post_due(store: Store, posting: Posting, at_once: int) -> int:
     """Post to all due webhooks concurrently. Return the number of broadcasts delivered."""
     due = await store.webhooks.due_webhooks(await store.time(), at_once)
-    return sum(await asyncio.gather(*(posting(item) for item in due)))
+    return sum(await _all_ended(posting(item) for item in due))
 
 
 async def post_again(store: Store, poster: Poster, limit: int) -> int:
@@ -93,7 +106,7 @@ async def post_again(store: Store, poster: Poster, limit: int) -> int:
 
     replayed = await store.webhook_letters.replayed_webhook_letters(limit)
     each_ones = itertools.groupby(replayed, key=lambda pair: pair[0].id)
-    await asyncio.gather(*[of_one(list(letters)) for _, letters in each_ones])
+    await _all_ended([of_one(list(letters)) for _, letters in each_ones])
     return len(replayed)
 
 

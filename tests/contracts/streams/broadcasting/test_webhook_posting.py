@@ -1,5 +1,6 @@
 """Webhooks get the broadcasts meant for them, in order, at least once; a failing webhook does not delay the others."""
 
+import asyncio
 from typing import Any
 
 import orjson
@@ -11,7 +12,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import HaltScope, Severity, Step
 from openbrain.ports.http import Address
 from openbrain.ports.store.webhooks import Webhook
-from openbrain_amygdala.jobs.webhooks import Posting, post_again
+from openbrain_amygdala.jobs.webhooks import Posting, post_again, post_due
 from tests.support.signals.raising import change, raise_one, signal_of, workspace
 from tests.support.store.fixtures import START
 
@@ -128,6 +129,29 @@ async def test_an_address_that_the_rules_refuse_is_given_up_at_once(store: SqlSt
 
     await post(store, taker)
     assert [letter.attempts for letter in await store.webhook_letters.webhook_dead_letters("w1", made.id, 10)] == [1]
+
+
+async def test_a_round_ends_when_all_of_its_posts_have_ended_though_one_raised(store: SqlStore) -> None:
+    """Otherwise the next round would post the same broadcasts at the same time."""
+    await workspace(store)
+    running, ended = set[str](), list[str]()
+
+    class Mixed(Taker):
+        async def post(self, webhook: Address, seq: int, body: bytes) -> None:
+            if webhook.url.endswith("bad"):
+                raise LookupError
+            running.add(webhook.url)
+            await asyncio.sleep(0.2)
+            running.discard(webhook.url)
+            ended.append(webhook.url)
+
+    await hooked(store, id="h-1", url="https://example.org/bad")
+    await hooked(store, id="h-2", url="https://example.org/slow")
+    await raise_one(store)
+    with pytest.raises(LookupError):
+        await post_due(store, Posting(store, Mixed(), BACKOFF_S), 10)
+
+    assert (running, ended) == (set(), ["https://example.org/slow"])
 
 
 async def test_a_dead_letter_is_posted_again_once_and_is_dead_again_where_it_is_not_taken(store: SqlStore) -> None:
