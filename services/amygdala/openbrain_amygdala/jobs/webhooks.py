@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import time
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -20,6 +21,8 @@ from openbrain.ports.store.webhooks import Webhook, WebhookDeadLetter
 T = TypeVar("T")
 AT_ONCE = 100
 """Maximum broadcasts per webhook and round."""
+ROUND_S = 5.0
+"""After this long a round begins no further post: other webhooks wait for its end, and a long one counts as stuck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,12 @@ class Posting:
 
     async def __call__(self, webhook: Webhook) -> int:
         """Post the next broadcasts. Return the number delivered. Stops at the first failure, to keep the order."""
-        delivered, passed = 0, webhook.cursor
+        delivered, passed, until = 0, webhook.cursor, time.monotonic() + ROUND_S
         attempts = webhook.attempts
         for row in await self.store.broadcasts.broadcasts_after(webhook.workspace_id, webhook.cursor, AT_ONCE):
             if concerns(webhook, row):
+                if delivered and time.monotonic() > until:
+                    break
                 body = row.body if webhook.covers(row.org) else veiled(row.body)
                 try:
                     await self.poster.post(webhook, row.seq, body)
@@ -91,8 +96,12 @@ async def post_again(store: Store, poster: Poster, limit: int) -> int:
     """Post dead letters marked for replay once each, independently of live broadcasts. Return the number tried. A
     failed one is a dead letter again."""
 
-    async def of_one(letters: Sequence[tuple[Webhook, WebhookDeadLetter]]) -> None:
-        for webhook, letter in letters:
+    until = time.monotonic() + ROUND_S
+
+    async def of_one(letters: Sequence[tuple[Webhook, WebhookDeadLetter]]) -> int:
+        for tried, (webhook, letter) in enumerate(letters):
+            if tried and time.monotonic() > until:
+                return tried
             try:
                 await poster.post(webhook, letter.seq, letter.body)
             except OpenBrainError as error:
@@ -103,11 +112,11 @@ async def post_again(store: Store, poster: Poster, limit: int) -> int:
             else:
                 metrics.WEBHOOK_POSTS.labels("delivered").inc()
                 await store.webhook_letters.webhook_letter_posted(webhook.id, letter.seq)
+        return len(letters)
 
     replayed = await store.webhook_letters.replayed_webhook_letters(limit)
     each_ones = itertools.groupby(replayed, key=lambda pair: pair[0].id)
-    await _all_ended([of_one(list(letters)) for _, letters in each_ones])
-    return len(replayed)
+    return sum(await _all_ended([of_one(list(letters)) for _, letters in each_ones]))
 
 
 def concerns(webhook: Webhook, row: BroadcastRow) -> bool:

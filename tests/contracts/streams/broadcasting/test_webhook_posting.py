@@ -12,6 +12,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import HaltScope, Severity, Step
 from openbrain.ports.http import Address
 from openbrain.ports.store.webhooks import Webhook
+from openbrain_amygdala.jobs import webhooks
 from openbrain_amygdala.jobs.webhooks import Posting, post_again, post_due
 from tests.support.signals.raising import change, raise_one, signal_of, workspace
 from tests.support.store.fixtures import START
@@ -152,6 +153,30 @@ async def test_a_round_ends_when_all_of_its_posts_have_ended_though_one_raised(s
         await post_due(store, Posting(store, Mixed(), BACKOFF_S), 10)
 
     assert (running, ended) == (set(), ["https://example.org/slow"])
+
+
+async def test_a_webhook_that_answers_slowly_holds_no_round_for_long(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither with live broadcasts nor with replayed ones; the next rounds post the others."""
+    monkeypatch.setattr(webhooks, "ROUND_S", 0.0, raising=False)
+    await workspace(store)
+    taker, made = Taker(), await hooked(store)
+    for number in range(3):
+        await raise_one(store, content=f"number {number}")
+
+    assert [await post(store, taker) for _ in range(4)] == [1, 1, 1, 0]
+    assert [seq for seq, _ in taker.posts] == [1, 2, 3]
+
+    taker.error = NeverRetry("a private address")
+    for number in range(3, 6):
+        await raise_one(store, content=f"number {number}")
+        await post(store, taker)
+    taker.error = None
+    await store.webhook_letters.replay_webhook_dead_letters("w1", made.id)
+
+    assert [await post_again(store, taker, 10) for _ in range(4)] == [1, 1, 1, 0]
+    assert [seq for seq, _ in taker.posts] == [1, 2, 3, 4, 5, 6]
 
 
 async def test_a_dead_letter_is_posted_again_once_and_is_dead_again_where_it_is_not_taken(store: SqlStore) -> None:
