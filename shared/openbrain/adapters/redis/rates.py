@@ -72,7 +72,8 @@ class RedisRates:
             return self._local.take_now(holder, rate, cost)
         if held.tokens < cost and now >= held.empty_until:
             async with held.lock:
-                if held.tokens < cost:
+                # Whoever waited for one that got no answer must not wait as long again.
+                if held.tokens < cost and not self._away():
                     await self._fetch(holder, held, cost - held.tokens)
             if self._away():
                 return self._local.take_now(holder, rate, cost)

@@ -178,3 +178,20 @@ async def test_a_server_that_does_not_answer_costs_one_short_wait(
     assert all(each.granted for each in taken)
     # One wait is a quarter of a second and fifty would be twelve seconds: the limit leaves room for a busy machine.
     assert took < 8
+
+
+async def test_requests_at_the_same_moment_share_that_wait(
+    redis_server: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_rates, "_ANSWER_S", ANSWER_S)
+    async with TcpProxy(redis_server.port).open() as proxy:
+        settings = Streams(url=f"redis://127.0.0.1:{proxy.port}/0", prefix=f"{uuid.uuid4().hex}.")
+        proxy.silent = True
+        async with opened(settings) as (rates,):
+            loop = asyncio.get_running_loop()
+            begun = loop.time()
+            taken = await asyncio.gather(*(rates.take("k", SLOW, 1) for _ in range(50)))
+            took = loop.time() - begun
+
+    assert all(each.granted for each in taken)
+    assert took < 8, "one after the other would be twelve seconds"
