@@ -33,8 +33,7 @@ class RedisWake(Connected):
         until = loop.time() + timeout
         try:
             if self._pubsub is None:
-                self._pubsub = self._client.pubsub(ignore_subscribe_messages=True)
-                await self._pubsub.subscribe(self._channel)
+                self._pubsub = await self._subscribed()
                 await self._pubsub.get_message(timeout=timeout)  # the subscription's confirmation
                 return False
             return await self._receive(self._pubsub, until)
@@ -42,6 +41,16 @@ class RedisWake(Connected):
             await self._drop()
             await asyncio.sleep(max(0.0, min(_DEAF_S, until - loop.time())))
             return False
+
+    async def _subscribed(self) -> PubSub:
+        pubsub = self._client.pubsub(ignore_subscribe_messages=True)
+        try:
+            await pubsub.subscribe(self._channel)
+        except BaseException:  # also a cancellation: without a subscription no later wait would receive anything
+            with contextlib.suppress(*AWAY):
+                await pubsub.aclose()  # type: ignore[no-untyped-call]
+            raise
+        return pubsub
 
     async def _receive(self, pubsub: PubSub, until: float) -> bool:
         loop = asyncio.get_running_loop()

@@ -10,12 +10,14 @@ from redis.asyncio import Redis
 
 from openbrain.adapters.local.wake import LocalWake
 from openbrain.domain.errors import NeverRetry, TryLater
+from openbrain.domain.tasks import cancel
 from openbrain.ports.streams import Wake
 from openbrain.streams.operating.trim import Trimmed, plan, trim
 from openbrain.streams.publishing.publisher import Publisher
 from openbrain.streams.publishing.wake import RedisWake
 from tests.servers.plugin import Starter
 from tests.servers.processes.process import ServerProcess
+from tests.support.processes.tcp_proxy import TcpProxy
 from tests.support.streams.consumers import scaled, stored
 from tests.support.waiting import PATIENCE_S, until
 
@@ -126,6 +128,24 @@ async def test_a_hint_between_two_waits_is_not_lost_and_many_are_one(wakes: tupl
     await asyncio.sleep(0.05)
     assert await waiting.wait(PATIENCE_S)
     assert not await waiting.wait(0.1)
+
+
+async def test_a_wait_cancelled_while_it_connects_does_not_make_the_next_ones_deaf(server: ServerProcess) -> None:
+    """As when a relay loses its lease and gets it again."""
+    async with TcpProxy(server.port).open() as proxy:
+        wake = RedisWake(scaled(f"redis://127.0.0.1:{proxy.port}/0"))
+        proxy.silent = True
+        task = asyncio.create_task(wake.wait(PATIENCE_S))
+        await asyncio.sleep(0.1)
+        await cancel(task)
+        proxy.silent = False
+
+        async def heard() -> bool:
+            await wake.notify()
+            return await wake.wait(1)
+
+        await until(heard)
+        await wake.close()
 
 
 async def test_without_redis_a_hint_is_nothing_and_a_wait_is_short(server: ServerProcess) -> None:
