@@ -26,7 +26,7 @@ from openbrain.streams.group.consumer_group import folded
 from openbrain.streams.redis.connection import ask, errors_as_try_later
 from openbrain.streams.redis.entry_ids import behind, first_part, in_order
 from openbrain.streams.redis.keys import retry_states
-from openbrain.streams.redis.scripts import Script
+from openbrain.streams.redis.scripts import NARROW, Script
 
 PAGE = 500
 LONGEST = 50_000
@@ -39,7 +39,7 @@ _log = structlog.get_logger(__name__)
 _PARTS = re.compile(
     rf"(?:\.(?P<workspace>[A-Za-z0-9_-]+))?(?P<dead>\.(?:{'|'.join(SUBMITTED.groups)})\.(?:dead|replay))?"
 )
-_REWRITE = Script("rewrite", common="")
+_REWRITE = Script("rewrite", NARROW)
 
 
 class StreamEraser:

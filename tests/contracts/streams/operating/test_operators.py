@@ -156,6 +156,24 @@ async def test_a_replay_that_nobody_reads_does_not_grow(settings: Streams, redis
     assert await redis.xlen(replay) == MOST - 500 + 1 + 200, "settled entries were trimmed"
 
 
+async def test_an_entry_of_very_many_fields_does_not_stop_a_replay(
+    settings: Streams, redis: Any, work: Redelivery
+) -> None:
+    """Lua can't pass that many values to a command. What a reader looks at is kept."""
+    stream = settings.prefix + STORED.name
+    await fill(redis, stream, 1)
+    many = {f"field {number}": b"x" for number in range(5000)}
+    await redis.xadd(stream, {**many, "__data__": stored(1)})
+    await redis.xadd(stream, many)
+    await fill(redis, stream, 1)
+
+    step = await work.hand_over(STORED.name, "embedder", "-", "+", 200)
+
+    assert (step.entries, step.more) == (4, False)
+    copied = [fields for _, fields in await redis.xrange(replays(stream, "embedder"))]
+    assert [fields.get(b"__data__") for fields in copied] == [stored(0), stored(1), None, stored(0)]
+
+
 async def test_live_entries_go_before_a_replay(settings: Streams, redis: Any, work: Redelivery) -> None:
     """Each batch of live entries is handled before the waiting replay."""
     gate, order = asyncio.Event(), list[str]()

@@ -11,6 +11,6 @@ redis.call('XTRIM', replay, 'MINID', oldest or read)
 local count = math.min(tonumber(ARGV[4]), tonumber(ARGV[5]) - waiting)
 if count <= 0 then return {0, false, waiting, 1} end
 local entries = redis.call('XRANGE', source, from, to, 'COUNT', count)
-for _, entry in ipairs(entries) do redis.call('XADD', replay, '*', unpack(entry[2])) end
+for _, entry in ipairs(entries) do redis.call('XADD', replay, '*', unpack(narrow(entry[2]))) end
 local last = entries[#entries]
 return {#entries, last and last[1] or false, waiting + #entries, #entries < count and 0 or 1}
