@@ -276,3 +276,26 @@ async def _until_taken(group: ConsumerGroup, *, alone: bool) -> list[Any]:
 
 def _delivery(entry: str) -> Delivery[Any]:
     return Delivery(entry, "s", None, None, Entry(entry, []))  # type: ignore[arg-type]
+
+
+async def test_the_leases_of_very_many_entries_are_renewed(url: str) -> None:
+    """As many as `aside` allows may wait for a dependency; Lua can't pass that many ids to one command."""
+    settings = scaled(url)
+    client: Any = connect(settings)
+    group = ConsumerGroup(client, f"{settings.prefix}memory.stored", "embedder", "me", settings)
+    await group.join()
+    pipeline = client.pipeline(transaction=False)
+    for _ in range(9000):
+        pipeline.xadd(group.stream, {"a": "b"})
+    await pipeline.execute()
+    ((_, entries),) = await client.xreadgroup("embedder", "me", {group.stream: ">"}, count=9000)
+    ids = [entry.decode() for entry, _ in entries]
+    hour_ms = 3_600_000
+    await client.xclaim(group.stream, "embedder", "me", 0, ids, idle=hour_ms, justid=True)
+
+    lost = await group.renew([*ids, "1-1"])
+
+    idle = await client.xpending_range(group.stream, "embedder", "-", "+", 9000, idle=hour_ms)
+    await client.delete(group.stream)
+    await client.aclose()
+    assert (lost, idle) == (["1-1"], [])
