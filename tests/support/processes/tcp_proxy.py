@@ -1,6 +1,8 @@
 """A network that can fail: a TCP proxy that forwards data, delays or drops answers, or cuts connections."""
 
 import asyncio
+import socket
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -29,8 +31,15 @@ class TcpProxy:
             self.cut()
             await asyncio.gather(*self._pumps, return_exceptions=True)
 
+    def reset(self) -> None:
+        """Reset every connection: unlike after `cut`, the other side can't write any more."""
+        for writer in self._writers:
+            at_once = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        self.cut()
+
     def cut(self) -> None:
-        """Reset every connection."""
+        """Close every connection at once."""
         for writer in self._writers:
             writer.transport.abort()
 

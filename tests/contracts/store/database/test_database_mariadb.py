@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import uvloop
 from sqlalchemy import Connection, make_url, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import await_only
@@ -14,6 +15,7 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.domain.errors import SetupError, TryLater
 from tests.servers.plugin import Starter
+from tests.support.processes.tcp_proxy import TcpProxy
 from tests.support.waiting import PATIENCE_S
 
 
@@ -130,6 +132,24 @@ async def test_mariadb_not_answering_in_time(server: Database, monkeypatch: pyte
         await server.write(lambda connection: (change(1)(connection), connection.execute(text("SELECT SLEEP(60)"))))
     found = await server.read(lambda connection: list(connection.scalars(text("SELECT t FROM n ORDER BY i"))))
     assert found == ["a", "b"]
+
+
+def test_mariadb_is_asked_again_after_idle_connections_were_reset(mariadb_url: str) -> None:
+    """On the services' event loop, which refuses to write to a connection that was reset."""
+    url = make_url(mariadb_url)
+    one = lambda connection: connection.scalar(text("SELECT 1"))  # noqa: E731
+
+    async def reset_while_idle() -> list[int]:
+        async with TcpProxy(url.port or 0).open() as network:
+            opened = open_database(url.set(port=network.port).render_as_string(hide_password=False), pool=2)
+            await asyncio.gather(*[run(one) for run in (opened.read, opened.write) for _ in range(2)])
+            network.reset()
+            await asyncio.sleep(0.1)
+            found = [await run(one) for run in (opened.read, opened.write) for _ in range(2)]
+            await opened.close()
+            return found
+
+    assert uvloop.run(reset_while_idle()) == [1] * 4
 
 
 @pytest.mark.servers("mariadb")

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.util import greenlet_spawn
 
 from openbrain.adapters.sql.engine.database import CLOSED, MARIADB, Database
+from openbrain.adapters.sql.engine.mariadb.driver import connect
 from openbrain.adapters.sql.engine.mariadb.errors import BUSY, leads_elsewhere, repeatable, translated
 from openbrain.adapters.sql.engine.statements import NOW_MARIADB, slots
 from openbrain.domain.errors import OpenBrainError, TryLater
@@ -144,7 +145,7 @@ def _engine(address: URL, pool: int, lock_wait_s: float, isolation: str) -> Asyn
         pool_reset_on_return=None,
         # The parameters of a statement contain memories: keep them out of error messages.
         hide_parameters=True,
-        connect_args=connect_arguments(lock_wait_s),
+        connect_args={**connect_arguments(lock_wait_s), "async_creator_fn": connect},
     )
 
     @event.listens_for(made.sync_engine, "handle_error")
