@@ -229,6 +229,23 @@ async def test_what_one_left_behind_goes_before_it_ends(store: SqlStore, *, canc
     assert taken_back == [operation_id]
 
 
+async def test_the_cleanup_knows_what_the_steps_of_the_same_round_noted(store: SqlStore) -> None:
+    cleaned: list[Operation] = []
+
+    async def fail(operation: Operation) -> None:
+        if operation.done == 2:
+            raise Invalid("", "it can't be done")
+
+    async def clean_up(operation: Operation) -> None:
+        cleaned.append(operation)
+
+    await asked(store, 5)
+    kind = {"count": Counting(before=fail)}
+    await Worker(store.operations, kind, "one", pace_s=60, clean_up={"count": clean_up}).round()
+
+    assert [(each.done, each.result) for each in cleaned] == [(2, {"n": 2})]
+
+
 async def _held_until(store: SqlStore) -> int:
     found = await rows(store._database, "SELECT held_until FROM operations")
     return int(found[0]["held_until"])

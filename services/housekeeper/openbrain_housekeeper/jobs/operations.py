@@ -60,30 +60,32 @@ class Worker:
             return await self._work(held, lost)
 
     async def _work(self, held: Operation, lost: asyncio.Event) -> int:
-        try:
-            progress = await self._steps(held, lost)
-        except Exception as error:  # noqa: BLE001 - it ends this operation, and no other
-            return await self._give_up(held, OperationStatus.FAILED, error_text(error))
+        progress, failure = await self._steps(held, lost)
+        if failure is not None:
+            # What the steps before it noted tells the cleanup what they left behind.
+            reached = replace(held, done=progress.done, total=progress.total, result=progress.result)
+            return await self._give_up(reached, OperationStatus.FAILED, error_text(failure))
         after = await self._operations.advance_operation(held.id, self._holder, progress)
         if after is not None and after.status.ended:
             _log.info("operation.done", id=held.id, kind=held.kind, done=after.done)
         return 0 if progress.waits else 1
 
-    async def _steps(self, held: Operation, lost: asyncio.Event) -> Progress:
+    async def _steps(self, held: Operation, lost: asyncio.Event) -> tuple[Progress, Exception | None]:
+        """Return the progress, and the error that ends the operation, if any."""
         step, until = self._kinds[held.kind], time.monotonic() + self._pace_s
         held = replace(held, result={name: result for name, result in held.result.items() if name != WAITS_FOR})
         while True:
             try:
                 progress = await step(held)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - it ends this operation, and no other
                 if not isinstance(error, TryLater) and held.kind not in self._lasting:
-                    raise
+                    return Progress(done=held.done, total=held.total, result=held.result), error
                 why = error_text(error)
                 _log.info("operation.waits", id=held.id, kind=held.kind, message=why)
                 result = {**held.result, WAITS_FOR: why}
-                return Progress(done=held.done, total=held.total, result=result, waits=True)
+                return Progress(done=held.done, total=held.total, result=result, waits=True), None
             if progress.finished or progress.waits or lost.is_set() or time.monotonic() >= until:
-                return progress
+                return progress, None
             held = replace(held, done=progress.done, total=progress.total, result=progress.result)
 
     @asynccontextmanager
