@@ -1,7 +1,9 @@
 """A missing index: created and logged, retried silently while it can't be created, left alone if it was dropped."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 from structlog.testing import capture_logs
@@ -10,6 +12,7 @@ from openbrain.domain.errors import IndexMissing, TryLater
 from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
 from openbrain_housekeeper.jobs.index_refill import IndexRefill
 from openbrain_housekeeper.reconciliation.verification import Verifier
+from tests.support.store.fixtures import FakeClock
 
 BUILDING = Generation(
     kind=IndexKind.VECTOR, name="v-1", model="m", dimensions=3, builder="b", status=GenerationStatus.BUILDING
@@ -74,3 +77,57 @@ async def test_an_index_that_was_dropped_meanwhile_is_not_made_anew() -> None:
     index.full = False
     await refilling(index, dropped=True).round()
     assert not index.made
+
+
+class Emptied:
+    """The index lost its entries, or its server does not answer."""
+
+    builder = "b"
+
+    def __init__(self, *, answers: bool = True) -> None:
+        self._answers = answers
+
+    async def read(self, _name: str, _: Sequence[str]) -> Mapping[str, Any]:
+        if not self._answers:
+            raise TryLater("it does not answer")
+        return {}
+
+    async def sums(self, _name: str) -> Mapping[int, Any]:
+        raise TryLater("this test ends here")
+
+
+class Lost:
+    """Both indexes are recorded as lost."""
+
+    def __init__(self, text_builder: str) -> None:
+        vectors = replace(BUILDING, status=GenerationStatus.SERVING, epoch=5, lost_at=1)
+        text = replace(vectors, kind=IndexKind.TEXT, name="t-1", builder=text_builder)
+        self.generations = SimpleNamespace(generations=self._standing, lost=self._lost)
+        self._both = [text, vectors]
+
+    async def _standing(self, _kind: IndexKind | None = None) -> Sequence[Generation]:
+        return self._both
+
+    async def _lost(self, _: Generation) -> None:
+        """It is recorded already."""
+
+
+async def refilled(text: Emptied, text_builder: str) -> list[str]:
+    """The indexes whose refill began."""
+    vectors, nothing = Emptied(), cast("Any", None)
+    indexes = {IndexKind.TEXT: lambda: cast("Any", text), IndexKind.VECTOR: lambda: cast("Any", vectors)}
+    own = Verifier(cast("Any", Lost(text_builder)), indexes, nothing, FakeClock(), nothing)
+    refill = IndexRefill(own, nothing)
+    with capture_logs() as logs:
+        for _ in range(3):
+            with suppress(TryLater):
+                await refill.round()
+    return sorted({line["index"] for line in logs if line["event"] == "index.lost"})
+
+
+async def test_a_lost_index_is_refilled_while_another_one_does_not_answer() -> None:
+    assert await refilled(Emptied(answers=False), "b") == ["v-1"]
+
+
+async def test_a_lost_index_of_another_builder_is_not_taken_for_filled() -> None:
+    assert await refilled(Emptied(), "older") == ["v-1"]

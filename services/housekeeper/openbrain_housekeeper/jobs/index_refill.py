@@ -7,7 +7,7 @@ import structlog
 
 from openbrain.domain.errors import IndexMissing, TryLater
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.store.generations import Generation, GenerationStatus
+from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
 from openbrain.usecases.indexes import comparison_sums
 from openbrain.usecases.indexes.index_loss import epoch_of, write_epoch
 from openbrain.usecases.indexes.reconcile import Fault, Index
@@ -56,7 +56,9 @@ class IndexRefill:
         return 1
 
     async def _look(self) -> Generation | None:
-        """Return a generation to refill, if any. Periodically write a new epoch into a complete serving one."""
+        """Return a generation to refill, if any: one that this version builds, and whose server answers. Periodically
+        write a new epoch into a complete serving one."""
+        looked: set[tuple[IndexKind, str]] = set()
         for generation in await self._own.store.generations.generations():
             index = self._own.indexes[generation.kind]()
             if generation.status == GenerationStatus.RETIRED or generation.builder != index.builder:
@@ -65,10 +67,11 @@ class IndexRefill:
                 lost = await self._lost(index, generation)
             except TryLater:
                 continue  # unreachable: services and API report that
+            looked.add((generation.kind, generation.name))
             if lost and generation.status != GenerationStatus.BUILDING:  # its reindex compares it
                 await self._own.store.generations.lost(generation)
-        lost_ones = [generation for generation in await self._own.generations() if generation.lost_at]
-        return lost_ones[0] if lost_ones else None
+        standing = [item for item in await self._own.generations() if (item.kind, item.name) in looked]
+        return next((item for item in standing if item.lost_at), None)
 
     async def _lost(self, index: Index, generation: Generation) -> bool:
         name, serves = generation.name, generation.status == GenerationStatus.SERVING
