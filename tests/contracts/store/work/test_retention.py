@@ -10,6 +10,7 @@ from openbrain.domain.memory import DAY, Reason
 from openbrain.ports.lifecycle import PolicyDocument
 from openbrain.ports.store.memories import RecallRecord
 from openbrain.ports.store.operations import Operation, OperationStatus
+from openbrain.ports.store.transfer import HistoryRow
 from openbrain.ports.store.writes import PURGE, Edit
 from openbrain_housekeeper.jobs.retention import RetentionJob
 from tests.support.store.fixtures import FakeClock, origin, row, rows, stored, viewer
@@ -126,6 +127,30 @@ async def test_the_audit_keeps_who_and_when_and_no_more_what(
         assert (await store.memories.history(each.id))[0].after is not None
     past = await store.past.past(everything("w1", Criteria()), asked_of, 9)
     assert [each.content for each in past] == ["held"], "the earlier text of the other is no longer known"
+
+
+async def test_an_imported_line_of_a_future_time_holds_up_no_other_audit(store: SqlStore, clock: FakeClock) -> None:
+    foreign = await stored(store.writes, "foreign", workspace_id="w2", viewer=viewer("w2"))
+    line = HistoryRow(
+        memory_id=foreign.id,
+        version=1,
+        revision=1,
+        action="updated",
+        actor="ada",
+        at=clock.now() + 9999 * DAY,
+        before=None,
+        after='{"content":"later"}',
+        note="",
+    )
+    await store.transfer.load("w2", [line])
+    one = await stored(store.writes, "one")
+    await decided(store, "w1", history_days=10)
+    clock.advance(10 * DAY + 1)
+
+    await kept_to(store, clock)
+
+    assert [each.after for each in await store.memories.history(one.id)] == [None]
+    assert [each.after for each in await store.memories.history(foreign.id)][1] == {"content": "later"}
 
 
 async def test_recalls_and_operations_leave_but_where_something_is_held(

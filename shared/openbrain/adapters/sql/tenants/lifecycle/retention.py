@@ -11,7 +11,7 @@ from openbrain.adapters.sql.schema.tables import memories, memory_history
 from openbrain.adapters.sql.tenants.lifecycle.subjects import held
 from openbrain.adapters.sql.writes.erasing import erase_rows, locked
 from openbrain.domain.access.visibility import matcher
-from openbrain.domain.memory import Reason
+from openbrain.domain.memory import DAY, Reason
 from openbrain.ports.retention import Walked
 from openbrain.ports.store.writes import Origin
 
@@ -26,7 +26,7 @@ class SqlRetention(TimedPart):
         return await self._write(_erase_ended, workspace_id, reason, before, limit, origin, self._clock.now())
 
     async def blank_history(self, workspace_id: str, before: int, after: int, limit: int) -> Walked:
-        return await self._write(_blank_history, workspace_id, before, after, limit)
+        return await self._write(_blank_history, workspace_id, before, after, limit, self._clock.now() + DAY)
 
 
 def _erase_ended(
@@ -41,14 +41,21 @@ def _erase_ended(
     return len(rows)
 
 
-def _blank_history(connection: Connection, workspace_id: str, before: int, after: int, limit: int) -> Walked:
-    # By id: no index on the history covers times, and ids rise with them.
+def _blank_history(
+    connection: Connection, workspace_id: str, before: int, after: int, limit: int, future: int
+) -> Walked:
+    # By id: no index on the history covers times, and ids rise with them. Only a line of an imported file can be dated
+    # in the future: it is left behind, so that it does not end this walk, which passes the lines of all workspaces.
     table = memory_history.c
     says = or_(table.before.is_not(None), table.after.is_not(None))
     columns = (table.id, table.workspace_id, table.memory_id, table.at, says)
     lines = connection.execute(select(*columns).where(table.id > after).order_by(table.id).limit(limit)).all()
-    old = list(takewhile(lambda line: line.at < before, lines))
-    due = [(number, memory_id) for number, owner, memory_id, _, speaks in old if owner == workspace_id and speaks]
+    old = list(takewhile(lambda line: line.at < before or line.at > future, lines))
+    due = [
+        (number, memory_id)
+        for number, owner, memory_id, at, speaks in old
+        if owner == workspace_id and speaks and at < before
+    ]
     holds = matcher(held(connection, workspace_id))
     kept = {row.id for row in read_rows(connection, sorted({memory_id for _, memory_id in due})) if holds(row)}
     numbers = [number for number, memory_id in due if memory_id not in kept]
