@@ -1,16 +1,19 @@
 """Messages in both databases: numbered without gaps, sent once per key, visible to sender and recipient only."""
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from openbrain.adapters.sql.agents.messages import SqlMessages
+from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict
 from openbrain.domain.ids import uuid7
 from openbrain.ports.agents import Message, Sent
 from tests.support.store.fixtures import START, FakeClock
+from tests.support.store.parts import LostResponses
 
 MOST = 5
 ADA, BO, CY = (Viewer("w1", agent) for agent in ("ada", "bo", "cy"))
@@ -59,6 +62,18 @@ async def test_a_key_brings_one_message_once(store: SqlStore) -> None:
     with pytest.raises(Conflict):
         await send(store, "once", "key", recipient="cy")
     assert not (await send(store, "once", "key", workspace_id="w2")).duplicate
+
+
+async def test_a_lost_response_to_the_commit_sends_one_message(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    store.messages = SqlMessages(cast("Database", LostResponses(database)), clock)
+
+    for number, key in enumerate(("", "key")):
+        sent = await send(store, f"m{number}", key, most=2)
+        assert (sent.message.seq, sent.duplicate) == (number + 1, False)
+
+    assert contents(await store.messages.inbox(BO, 9)) == ["m0", "m1"]
 
 
 async def test_a_full_inbox_takes_more_once_some_was_read(store: SqlStore) -> None:

@@ -5,12 +5,13 @@ from array import array
 from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from unittest.mock import AsyncMock
 
 import pytest
 from sqlalchemy import update
 
+from openbrain.adapters.sql.agents.standing_queries import SqlStandingQueries
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.adapters.sql.store import SqlStore
@@ -29,6 +30,7 @@ from openbrain.usecases.auth import hash_secret, issue, successor
 from openbrain_matcher.jobs.backlog import embed_queries
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, FakeClock, memory, origin, viewer, write
+from tests.support.store.parts import LostResponses
 
 ADA, BO = Viewer("w1", "ada"), Viewer("w1", "bo")
 MODEL = "minilm-1"
@@ -278,3 +280,14 @@ async def test_what_a_query_missed_without_a_vector_is_replayed_even_if_the_job_
     assert (await store.standing_queries.query_vectors([made.id])).keys() == {made.id}
     (missed,) = (await store.replays.replays_of([made.id])).values()
     assert (missed.since, missed.again) == (made.created_at, False)
+
+
+async def test_a_lost_response_to_the_commit_adds_one_query(
+    store: SqlStore, database: Database, key: str, clock: FakeClock
+) -> None:
+    twice = SqlStandingQueries(cast("Database", LostResponses(database)), clock)
+
+    added = await twice.add_query(query(key), {MODEL: array("f", [1, 0])})
+
+    assert await store.standing_queries.queries(ADA, 9) == [added]
+    assert await store.standing_queries.last_changes(["w1"]) == {"w1": added.change_seq}

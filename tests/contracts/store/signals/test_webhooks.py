@@ -2,12 +2,13 @@
 
 import asyncio
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import text
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.signals.webhooks import SqlWebhooks
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import uuid7
@@ -15,6 +16,7 @@ from openbrain.domain.signals.values import Severity
 from openbrain.ports.store.tenants import Workspace
 from openbrain.ports.store.webhooks import Webhook, WebhookDeadLetter
 from tests.support.store.fixtures import START, FakeClock
+from tests.support.store.parts import LostResponses
 
 MOST = 3
 
@@ -149,3 +151,11 @@ async def test_old_dead_letters_go(store: SqlStore, database: Database) -> None:
     assert await store.webhook_letters.purge_webhook_dead_letters(START + 3, 1) == 1
     assert await store.webhook_letters.purge_webhook_dead_letters(START + 3, 10) == 1
     assert [each.seq for each in await store.webhook_letters.webhook_dead_letters("w1", made.id, 10)] == [3]
+
+
+async def test_a_lost_response_to_the_commit_adds_one_webhook(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    made = await SqlWebhooks(cast("Database", LostResponses(database)), clock).add_webhook(webhook(), most=1)
+
+    assert await store.webhooks.webhooks("w1", 9) == [made]

@@ -105,6 +105,10 @@ def _send(connection: Connection, message: Message, key: str, most: int) -> Sent
     whose = {"workspace_id": message.workspace_id, "agent_id": message.recipient, "seq": 0}
     connection.execute(insert_missing(connection.dialect, mailboxes), whose)
     last = connection.execute(select(mailboxes.c.seq).where(box).with_for_update()).scalar_one()
+    # A retry after a lost response finds its own message.
+    own = select(*_SHOWN).where(messages.c.id == message.id, messages.c.workspace_id == message.workspace_id)
+    if (sent := connection.execute(own).mappings().first()) is not None:
+        return Sent(Message(**sent), duplicate=False)
     hashed = joined_hash(message.recipient, message.org, message.subject, message.content)
     if key and (before := _sent_before(connection, message.workspace_id, key, hashed)):
         return Sent(before, duplicate=True)

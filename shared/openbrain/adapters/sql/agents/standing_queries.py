@@ -118,6 +118,12 @@ def _add(
     if connection.scalar(known.with_for_update(read=True)) is None:
         raise NotFound("no such workspace")
     seq, count = _lock_counter(connection, query.workspace_id)
+    # A retry after a lost response finds its own row.
+    own = select(standing_queries).where(
+        standing_queries.c.id == query.id, standing_queries.c.workspace_id == query.workspace_id
+    )
+    if (stored := first_of(connection, own, query_from_row)) is not None:
+        return stored
     if count >= limits.WORKSPACE_SUBSCRIPTIONS:
         raise Conflict(f"this workspace has {limits.WORKSPACE_SUBSCRIPTIONS} subscriptions, the maximum: remove some")
     of_key = select(func.count()).where(standing_queries.c.key_id == query.key_id, _STANDS)

@@ -158,6 +158,9 @@ def _add(connection: Connection, webhook: Webhook, most: int) -> Webhook:
     seq = connection.scalar(query.where(workspaces.c.deleted_at.is_(None)).with_for_update())
     if seq is None:
         raise NotFound("no such workspace")
+    # A retry after a lost response finds its own row.
+    if (stored := _one(connection, webhook.workspace_id, webhook.id)) is not None:
+        return stored
     own = select(func.count()).select_from(webhooks).where(webhooks.c.workspace_id == webhook.workspace_id)
     if (connection.scalar(own) or 0) >= most:
         raise Conflict(f"this workspace has {most} webhooks, the maximum: remove one first")
