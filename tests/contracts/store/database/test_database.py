@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -224,3 +225,21 @@ async def test_sqlite_says_when_the_file_cant_be_opened(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="can't be opened"):
         await opened.write(names)
     await opened.close()
+
+
+async def test_a_thread_that_the_system_refuses_stops_no_later_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = open_database(f"sqlite+aiosqlite:///{tmp_path}/store.db")
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start"):
+            await database.write(lambda _: 1)
+
+    async with asyncio.timeout(5):
+        assert await database.write(lambda _: 2) == 2
+    await database.close()

@@ -38,9 +38,9 @@ class Threads:
         if self._closed:
             raise RuntimeError(CLOSED)
         job = _Job(fn, self._finished)
-        self._unfinished += 1
-        if self._unfinished > len(self._threads) < self._count:
+        if self._unfinished >= len(self._threads) < self._count:
             self._start()
+        self._unfinished += 1
         self._jobs.put(job)
         return await job.result
 
@@ -64,8 +64,9 @@ class Threads:
     def _start(self) -> None:
         # A daemon: a process that ends without `close` does not hang, and uncommitted changes are rolled back.
         thread = threading.Thread(target=self._work, name=f"{self._name}_{len(self._threads)}", daemon=True)
-        self._threads.append(thread)
         thread.start()
+        # Only now: the system may refuse a thread, and one that does not run must not count.
+        self._threads.append(thread)
 
     def _work(self) -> None:
         own = OwnConnection(self._engine)
