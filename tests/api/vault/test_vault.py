@@ -3,10 +3,14 @@
 import asyncio
 import dataclasses
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from openbrain.domain.access.permissions import Permission
 from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.front_matter.document import read
+from openbrain.vault.markers import atomic_writes
 from tests.support.api.brain import Brain, http, refused
 from tests.support.api.vault import FEED, LESSON, client, marks, tree
 from tests.support.processes.settings import changed
@@ -232,3 +236,25 @@ async def test_a_vault_that_another_writes_into_is_busy(kept: Brain, vault: Path
     assert int(response.headers["retry-after"]) >= 1
     assert reads.status_code == 200
     assert tree(vault) == before
+
+
+async def test_a_post_is_there_although_its_page_was_edited_while_it_was_written(
+    kept: Brain, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, edited = atomic_writes.take_place, list[str]()
+
+    def edited_first(folder: Any, path: str, *args: Any, **more: Any) -> bool:
+        if not edited and path.endswith(".md"):
+            edited.append(path)
+            page = vault / path
+            page.write_text(page.read_text(encoding="utf-8") + "\nby hand\n", encoding="utf-8")
+        return place(folder, path, *args, **more)
+
+    async with await client(kept) as ada:
+        path = (await ada.post("/marker", json=LESSON)).json()["vault_path"]
+        monkeypatch.setattr(atomic_writes, "take_place", edited_first)
+        told = await ada.post("/marker", json={**LESSON, "content": "second"})
+
+    assert (told.status_code, edited) == (201, [path])
+    assert "by hand" in (vault / path).read_text(encoding="utf-8")
+    assert [content for _, _, content in marks(vault, path)] == [LESSON["content"], "second"]

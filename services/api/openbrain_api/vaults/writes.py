@@ -102,8 +102,9 @@ def _applied(folder: Folder, request: WriteRequest, write: VaultWrite) -> Draft:
     for _ in range(_ATTEMPTS):
         draft = request.draft_of(write.path, write.at)
         try:
-            journal.apply(folder, draft.changes)
+            applied = journal.apply(folder, draft.changes)
         except Conflict:
             continue
-        return draft
+        if not applied.edited:  # else somebody changed a page while it was written, and their text stays
+            return draft
     raise TryLater("the page was edited during each attempt: try again in a minute")
