@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from openbrain.domain.tasks import in_thread
 from openbrain.ports.store.vault import TickJob
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.values import Problem
@@ -18,7 +19,7 @@ from openbrain_tick.plan.deterministic import Published, World, publish, tidy
 from openbrain_tick.plan.extract import Session
 from openbrain_tick.plan.feed.health import record
 from openbrain_tick.plan.plan import Plan
-from openbrain_tick.plan.plan_only import Planned, in_thread, plan_only
+from openbrain_tick.plan.plan_only import Planned, plan_only
 from openbrain_tick.plan.reasoning.answer.items import Answer
 from openbrain_tick.plan.reasoning.apply_answer import AppliedAnswer, apply_answer
 from openbrain_tick.plan.reasoning.ask import ask

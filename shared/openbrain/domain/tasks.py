@@ -1,9 +1,12 @@
-"""Background tasks: backoff between attempts, and cancellation."""
+"""Background tasks and threads: backoff between attempts, and cancellation."""
 
 import asyncio
 import random
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 _REPEATED_S = 5.0
 """Long enough for a task's cleanup, which a second cancellation would interrupt."""
@@ -22,6 +25,20 @@ async def cancel(*tasks: asyncio.Task[Any] | None) -> None:
         if pending:
             ended, pending = await asyncio.wait(pending, timeout=_REPEATED_S)
             await asyncio.gather(*ended, return_exceptions=True)
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Run `work` in a thread, and wait for its end even if this task is cancelled, so that what the caller holds for it
+    is not released before."""
+    task = asyncio.create_task(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            with suppress(asyncio.CancelledError):  # cancelled again, as `cancel` does
+                await asyncio.wait([task])
+        await asyncio.gather(task, return_exceptions=True)  # its result is not wanted
+        raise
 
 
 class Backoff:

@@ -1,19 +1,22 @@
 """A vault over HTTP: the feed, the alarm, and what agents post."""
 
 import asyncio
+import contextlib
 import dataclasses
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from openbrain.domain.access.permissions import Permission
-from openbrain.usecases.vault_lock import vault_writer
+from openbrain.usecases.vault_lock import VaultBusy, vault_writer
 from openbrain.vault.front_matter.document import read
 from openbrain.vault.markers import atomic_writes
 from tests.support.api.brain import Brain, http, refused
 from tests.support.api.vault import FEED, LESSON, client, marks, tree
 from tests.support.processes.settings import changed
+from tests.support.waiting import PATIENCE_S
 
 
 async def test_the_feed_as_the_client_reads_it(kept: Brain, vault: Path) -> None:
@@ -258,3 +261,33 @@ async def test_a_post_is_there_although_its_page_was_edited_while_it_was_written
     assert (told.status_code, edited) == (201, [path])
     assert "by hand" in (vault / path).read_text(encoding="utf-8")
     assert [content for _, _, content in marks(vault, path)] == [LESSON["content"], "second"]
+
+
+async def test_the_vault_stays_locked_while_a_cancelled_request_still_writes(
+    kept: Brain, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, writing, go_on = atomic_writes.take_place, threading.Event(), threading.Event()
+
+    def slow(*args: Any, **more: Any) -> bool:
+        writing.set()
+        assert go_on.wait(PATIENCE_S)
+        return place(*args, **more)
+
+    monkeypatch.setattr(atomic_writes, "take_place", slow)
+    async with await client(kept) as ada:
+        posting = asyncio.create_task(ada.post("/marker", json=LESSON))
+        try:
+            assert await asyncio.to_thread(writing.wait, PATIENCE_S)
+            for _ in range(2):
+                posting.cancel()
+                await asyncio.wait([posting], timeout=0.1)
+            with pytest.raises(VaultBusy):
+                async with vault_writer(kept.store.leases, "w1", wait_s=0):
+                    pass
+        finally:
+            go_on.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await posting
+        async with vault_writer(kept.store.leases, "w1", wait_s=0):
+            pages = [path for path in tree(vault) if "lessons-" in str(path)]
+    assert len(pages) == 1

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, Forbidden, NotFound, TryLater
+from openbrain.domain.tasks import in_thread
 from openbrain.ports.store.vault import VaultWrite
 from openbrain.usecases.remember import HOUR
 from openbrain.usecases.vault_lock import vault_writer
@@ -79,7 +81,7 @@ async def write_once(call: Call[Any, Any], folder: Folder, request: WriteRequest
     for too long."""
     actor, store = call.actor, call.api.store
     async with vault_writer(store.leases, actor.workspace_id, wait_s=call.api.settings.vaults.tuning.wait_s):
-        await asyncio.to_thread(journal.recover, folder)
+        await in_thread(partial(journal.recover, folder))
         now = call.api.clock.now()
         write = await store.vault.claim_vault_write(
             VaultWrite(
@@ -93,7 +95,7 @@ async def write_once(call: Call[Any, Any], folder: Folder, request: WriteRequest
         )
         if write.done:
             return write, None
-        draft = await asyncio.to_thread(_applied, folder, request, write)
+        draft = await in_thread(partial(_applied, folder, request, write))
         await store.vault.finish_vault_write(write)
         return write, draft
 

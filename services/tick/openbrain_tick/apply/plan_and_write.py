@@ -9,6 +9,7 @@ from typing import TypeVar
 import structlog
 
 from openbrain.domain.errors import Conflict, TryLater
+from openbrain.domain.tasks import in_thread
 from openbrain.ports.store.operations import Leases
 from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.files.changes import Change
@@ -16,7 +17,7 @@ from openbrain.vault.files.folder import Entry, Seen
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.pages.journal import JOURNAL, apply, recover
 from openbrain_tick.plan.plan import Plan
-from openbrain_tick.plan.plan_only import Planned, in_thread, plan_only
+from openbrain_tick.plan.plan_only import Planned, plan_only
 from openbrain_tick.vaults import Vault
 
 TRIES = 5

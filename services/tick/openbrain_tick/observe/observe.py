@@ -5,6 +5,7 @@ from pathlib import Path
 
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.tasks import in_thread
 from openbrain.domain.times import to_datetime, to_iso
 from openbrain.ports.store.vault import TickJob, TickState
 from openbrain.vault.pages.index import Scan
@@ -14,7 +15,7 @@ from openbrain_tick.plan.arcs.incidents import unclosed
 from openbrain_tick.plan.arcs.signals import standing
 from openbrain_tick.plan.deterministic import World
 from openbrain_tick.plan.extract import Bundle, Filter, Session, window
-from openbrain_tick.plan.plan_only import in_thread, plan_only
+from openbrain_tick.plan.plan_only import plan_only
 from openbrain_tick.ports import Ports
 from openbrain_tick.report import Report
 from openbrain_tick.vaults import Vault

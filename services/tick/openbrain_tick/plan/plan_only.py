@@ -1,10 +1,10 @@
 """Makes a plan from the current vault, without writing."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from openbrain.domain.tasks import in_thread
 from openbrain.vault.files.changes import Change
 from openbrain.vault.pages.index import Scan
 from openbrain_tick.plan.plan import Plan, begin
@@ -33,13 +33,3 @@ async def plan_only(vault: Vault, now_us: int, make: Callable[[Plan], T], scan: 
             return Planned(plan, result, plan.changes())
 
     return await in_thread(made)
-
-
-async def in_thread(work: Callable[[], T]) -> T:
-    """Run `work` in a thread, and wait for its end even if this task is cancelled: nobody else may write meanwhile."""
-    task = asyncio.create_task(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.gather(task, return_exceptions=True)
-        raise

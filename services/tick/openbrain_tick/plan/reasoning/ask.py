@@ -1,10 +1,10 @@
 """Asks the model once about a vault."""
 
 from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.tasks import in_thread
 from openbrain.ports.models import Reasoner
 from openbrain_tick.plan.deterministic import Published
 from openbrain_tick.plan.plan import Plan
-from openbrain_tick.plan.plan_only import in_thread
 from openbrain_tick.plan.reasoning.answer.items import Answer, Refused, from_items, from_json
 from openbrain_tick.plan.reasoning.answer.markdown_answer import from_markdown
 from openbrain_tick.plan.reasoning.feed_report import previous_intent
