@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -159,6 +160,20 @@ async def test_markers_become_memories_and_alarms_once_also_after_an_outage(
     ]
     assert [(each["title"], each["severity"]) for each in signals] == [("The disk is full", "critical")]
     assert waiting(folder) == 0
+
+
+async def test_markers_that_could_not_be_kept_are_found_again_by_the_next_hook(tmp_path: Path, folder: Path) -> None:
+    transcript = tmp_path / "s1.jsonl"
+    message = {"role": "assistant", "content": [{"type": "text", "text": LESSON}]}
+    transcript.write_text(json.dumps({"type": "assistant", "cwd": "/home/ada/shop", "message": message}) + "\n")
+    allow(tmp_path, tmp_path, read=True)
+    (folder / "outbox.sqlite3").mkdir()  # as if the disk were full
+
+    with pytest.raises(sqlite3.OperationalError):
+        await told("stop", folder, "Stop", transcript_path=str(transcript))
+    (folder / "outbox.sqlite3").rmdir()
+    await told("stop", folder, "Stop", transcript_path=str(transcript))
+    assert waiting(folder) == 1
 
 
 async def test_a_line_too_long_to_be_read_at_once_is_skipped(

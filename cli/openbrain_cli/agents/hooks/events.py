@@ -98,9 +98,15 @@ def file(hook: Hook) -> str:
 
 def harvest(hook: Hook) -> str:
     """Store the agent's markers as memories and signals. Adds nothing to the model's context."""
-    for write in new_markers(hook.call, hook.known, hook.record):
-        with hook.outbox() as outbox:
-            outbox.keep(write)
+    read, found = dict(hook.known.read), list(hook.known.markers)
+    try:
+        for write in new_markers(hook.call, hook.known, hook.record):
+            with hook.outbox() as outbox:
+                outbox.keep(write)
+    except Exception:
+        # The next hook finds these markers again: each is stored once, by its key.
+        hook.known.read, hook.known.markers = read, found
+        raise
     if hook.outbox_file.exists():
         deliver(hook, hook.brain())
     return ""
