@@ -10,6 +10,7 @@ from openbrain.client.brain import OpenBrain
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_LOOK_S = 0.01
 
 
 def blocking(
@@ -32,7 +33,7 @@ def iterating(
             while (item := brain.run(_next(items))) is not None:
                 yield item[0]
         finally:
-            brain.run(items.aclose())
+            brain.run(_closed(items))
 
     return call
 
@@ -221,6 +222,13 @@ async def _next(items: AsyncGenerator[R, None]) -> tuple[R] | None:
         return (await anext(items),)
     except StopAsyncIteration:
         return None
+
+
+async def _closed(items: AsyncGenerator[Any, None]) -> None:
+    """Close the generator. After an interrupt its last step may still be ending, and it can't be closed before."""
+    while items.ag_running:  # noqa: ASYNC110 - nothing signals its end
+        await asyncio.sleep(_LOOK_S)
+    await items.aclose()
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

@@ -3,9 +3,12 @@ methods."""
 
 import asyncio
 import inspect
+import signal
 import subprocess
 import sys
+import threading
 import tomllib
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
@@ -93,3 +96,25 @@ async def test_a_method_waits_for_its_answer(inside: bool) -> None:
         ask()
     else:
         await asyncio.to_thread(ask)
+
+
+class _Silent(httpx.AsyncByteStream):
+    """A body that stops after its first part. To close its connection takes a moment."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b"one\n"
+        await asyncio.sleep(60)
+
+    async def aclose(self) -> None:
+        await asyncio.sleep(0.05)
+
+
+def test_an_interrupt_ends_a_loop_over_what_arrives_as_an_interrupt() -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, stream=_Silent()))
+    interrupt = threading.Timer(0.2, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
+    with SyncOpenBrain("http://brain", transport=transport) as brain:
+        parts = brain.export()
+        assert next(parts) == b"one\n"
+        interrupt.start()
+        with pytest.raises(KeyboardInterrupt):
+            next(parts)
