@@ -131,6 +131,11 @@ async def _bootstrap_keys(container: Container, folder: Path) -> None:
         if file.exists():
             continue
         secret = await bootstrap_key(container.store.api_keys, container.clock, workspace)
-        written = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        unfinished = file.with_name(f".{file.name}")
+        unfinished.unlink(missing_ok=True)
+        written = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(written, "w", encoding="utf-8") as out:
             out.write(secret + "\n")
+            out.flush()
+            os.fsync(written)
+        unfinished.replace(file)  # so that a full disk or a power loss leaves no file without a key
