@@ -1,12 +1,20 @@
 """`openbrain mcp` before its first request."""
 
+import asyncio
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import orjson
+import pytest
 
+from openbrain.client import OpenBrain
+from openbrain.domain.errors import SetupError
+from openbrain_cli.profile import Profile
+from openbrain_cli.system.mcp import _hold
 from tests.support.cli.terminal import PROGRAM, Terminal
+from tests.support.waiting import PATIENCE_S
 
 LATER = ("mcp", "mcp_types", "openbrain.client", "openbrain.contract", "httpx", "starlette", "sqlalchemy", "numpy")
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -60,3 +68,18 @@ def test_a_call_that_is_none_is_refused_without_what_was_sent(tmp_path: Path) ->
     for line in (*answers, said):
         assert b"pydantic" not in line
         assert b"secret" not in line
+
+
+async def test_a_call_is_answered_although_the_outbox_is_damaged(tmp_path: Path) -> None:
+    environment = {"OPENBRAIN_URL": "http://127.0.0.1:1", "OPENBRAIN_API_KEY": "ob_" + "x" * 43}
+    profile = Profile(data_dir=tmp_path, environment=environment)
+    profile.outbox("").parent.mkdir()
+    profile.outbox("").write_bytes(b"no database " * 100)
+    ready: asyncio.Future[OpenBrain] = asyncio.get_running_loop().create_future()
+
+    holding = asyncio.create_task(_hold(profile, "", ready, asyncio.Event()))
+    with pytest.raises(sqlite3.DatabaseError):
+        await asyncio.wait_for(holding, PATIENCE_S)
+    assert ready.done()
+    with pytest.raises(SetupError, match="the brain can't be used"):
+        await ready

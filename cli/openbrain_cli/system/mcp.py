@@ -11,7 +11,7 @@ import typer
 from openbrain.domain.access.credentials import read_key
 from openbrain.domain.access.toolsets import Toolset, choice
 from openbrain.domain.access.toolsets import chosen as named_toolsets
-from openbrain.domain.errors import Invalid, OpenBrainError
+from openbrain.domain.errors import Invalid, OpenBrainError, SetupError
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import Agent, Data, KeyFile, Url
 from openbrain_cli.output import say
@@ -117,6 +117,13 @@ async def _hold(chosen: Profile, agent: str, ready: "asyncio.Future[OpenBrain]",
         say(f"openbrain: {error}")
         ready.set_exception(error)
         ready.exception()  # mark it as retrieved; every call raises it again
+    except Exception as error:
+        if not ready.done():  # else every call would wait for ever
+            name = type(error).__name__
+            say(f"openbrain: internal error ({name})")
+            ready.set_exception(SetupError(f"the brain can't be used: internal error ({name}): {error}"))
+            ready.exception()
+        raise
 
 
 @contextlib.asynccontextmanager
