@@ -226,7 +226,7 @@ async def _next(items: AsyncGenerator[R, None]) -> tuple[R] | None:
 
 async def _closed(items: AsyncGenerator[Any, None]) -> None:
     """Close the generator. After an interrupt its last step may still be ending, and it can't be closed before."""
-    while items.ag_running:  # noqa: ASYNC110 - nothing signals its end
+    while getattr(items, "ag_running", False):  # noqa: ASYNC110 - nothing signals its end
         await asyncio.sleep(_LOOK_S)
     await items.aclose()
 
