@@ -62,7 +62,7 @@ class Worker:
     async def _work(self, held: Operation, lost: asyncio.Event) -> int:
         progress, failure = await self._steps(held, lost)
         if failure is not None:
-            # What the steps before it noted tells the cleanup what they left behind.
+            # The cleanup needs what the earlier steps of this round recorded, as the name of a new index.
             reached = replace(held, done=progress.done, total=progress.total, result=progress.result)
             return await self._give_up(reached, OperationStatus.FAILED, error_text(failure))
         after = await self._operations.advance_operation(held.id, self._holder, progress)

@@ -262,7 +262,7 @@ async def test_a_replay_goes_on_where_it_stood_and_gives_way_to_another(
 async def test_what_a_query_missed_without_a_vector_is_replayed_even_if_the_job_is_broken_off(
     store: SqlStore, key: str
 ) -> None:
-    """Once it has a vector, nothing else tells that it had none."""
+    """Once it has a vector, nothing else shows that it had none."""
     made = await store.standing_queries.add_query(query(key), {})
     start_replay = AsyncMock(side_effect=TryLater("the database is away"))
     written = AsyncMock(return_value=[SimpleNamespace(model=MODEL, dimensions=2)])

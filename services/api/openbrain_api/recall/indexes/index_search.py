@@ -94,7 +94,7 @@ class Indexes:
         self._query_encodings = QueryEncodings(cache)
         self._timeout = timeout_s
         self._breakers = {name: Breaker(name) for name in BOTH}
-        # Its own: an index may answer for names, and hang on words.
+        # A separate one: an index may answer searches by name and hang on words.
         self._names_breaker = Breaker("text")
 
     async def search(self, queries: Sequence[IndexQuery]) -> Sequence[IndexHits]:

@@ -22,7 +22,7 @@ class ResetAware(aiomysql.Connection):  # type: ignore[misc] # without types
             raise OperationalError(CR.CR_SERVER_LOST, "Lost connection to MySQL server during query") from error
 
     async def ensure_closed(self) -> None:
-        """Close it, without a farewell if that is refused."""
+        """Close it, without the quit command if that can't be sent."""
         try:
             await super().ensure_closed()
         except RuntimeError:
