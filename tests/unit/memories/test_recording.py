@@ -124,7 +124,7 @@ async def test_feedback_waits_for_earlier_records_only(monkeypatch: pytest.Monke
             await asyncio.sleep(0.05)
             await super().record_recalls(recalls)
 
-    monkeypatch.setattr(recording, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(recording, "PATIENCE_S", 20.0)
     kept = Slow()
     recorder = Recorder(cast("Any", kept), LocalWake(), pause_s=0.02)
     recorder.add(record(0))

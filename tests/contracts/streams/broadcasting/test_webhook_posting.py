@@ -159,7 +159,7 @@ async def test_a_webhook_that_answers_slowly_holds_no_round_for_long(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither with live broadcasts nor with replayed ones; the next rounds post the others."""
-    monkeypatch.setattr(webhooks, "ROUND_S", 0.0, raising=False)
+    monkeypatch.setattr(webhooks, "ROUND_S", 0.0)
     await workspace(store)
     taker, made = Taker(), await hooked(store)
     for number in range(3):
