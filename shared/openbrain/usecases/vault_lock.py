@@ -50,8 +50,10 @@ async def vault_writer(
     try:
         yield
     finally:
-        await cancel(prolonging)
-        await asyncio.shield(leases.release(name, holder))
+        try:
+            await cancel(prolonging)
+        finally:  # although this task is cancelled again
+            await asyncio.shield(leases.release(name, holder))
 
 
 async def _prolong(leases: Leases, name: str, holder: str, lease_s: float, every_s: float) -> None:

@@ -46,6 +46,24 @@ async def test_a_failure_gives_the_vault_back(store: SqlStore) -> None:
         pass
 
 
+async def test_a_writer_cancelled_twice_gives_the_vault_back(store: SqlStore) -> None:
+    inside = asyncio.Event()
+
+    async def write() -> None:
+        async with vault_writer(store.leases, "w1"):
+            inside.set()
+            await asyncio.Event().wait()
+
+    writing = asyncio.create_task(write())
+    await inside.wait()
+    writing.cancel()
+    await asyncio.sleep(0)  # it ends its own task now
+    writing.cancel()
+    await asyncio.wait({writing})
+    async with vault_writer(store.leases, "w1", wait_s=5):
+        pass
+
+
 async def test_a_long_write_prolongs_its_lease(store: SqlStore, database: Database) -> None:
     async def ends() -> int:
         (row,) = await rows(database, "SELECT expires_at FROM leases WHERE name = 'vault.w1'")

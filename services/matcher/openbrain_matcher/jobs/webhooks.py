@@ -2,6 +2,7 @@
 inbox has them too, so a match that is given up is not lost."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,8 @@ from openbrain.usecases.content.inbox import last_number, shown_messages
 EVENT = "memory.matched"
 PAGE = 100
 """Messages of an inbox read per webhook and round."""
+ROUND_S = 5.0
+"""After this long a round begins no further post: other webhooks wait for its end, and a long one counts as stuck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class Posting:
 
     async def __call__(self, query: StandingQuery, webhook: QueryWebhook) -> int:
         """Post the next messages. Return their number. Stops at the first to be retried, to keep the order."""
+        until = time.monotonic() + ROUND_S
         # Read before the inbox, so that the cursor does not skip a message that arrives in between.
         last = await last_number(self.store.messages, query.viewer)
         rows = await self.store.messages.inbox(query.viewer, PAGE, webhook.cursor)
@@ -46,6 +50,8 @@ class Posting:
             if after.attempts:
                 return posted
             posted, webhook = posted + int(not after.error), after
+            if time.monotonic() > until:
+                return posted
         through = rows[-1].seq if len(rows) == PAGE else max(last, webhook.cursor)
         await self.store.query_webhooks.save_progress(replace(webhook, cursor=through))
         return posted

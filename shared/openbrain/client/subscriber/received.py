@@ -26,6 +26,8 @@ class ReceivedSignals:
         self.placed = asyncio.Event()
         """Set when the starting position is known."""
         self.queue: asyncio.Queue[Item] = asyncio.Queue(WAITING)
+        self._queueing = asyncio.Lock()
+        """Held from noting a number until its signal is queued: while the queue is full, a later reader could pass."""
         self.position = 0
         """Position of the stream's reader: nothing after it was read yet."""
         self.handled: int | None = None
@@ -73,15 +75,17 @@ class ReceivedSignals:
         """Take in one broadcast; repetition is harmless."""
         self.contact()
         self.halts_of(broadcast)
-        if self.progress.note(broadcast.seq):
-            self._lacking.pop(broadcast.seq, None)
-            await self.queue.put((broadcast, self.progress.done))
+        async with self._queueing:
+            if self.progress.note(broadcast.seq):
+                self._lacking.pop(broadcast.seq, None)
+                await self.queue.put((broadcast, self.progress.done))
 
     async def complete(self, through: int) -> None:
         """Note that the database has no other broadcasts up to `through`."""
-        if through > self.progress.done:
-            self.progress.complete(through)
-            await self._queue_lacking(through)
+        async with self._queueing:
+            if through > self.progress.done:
+                self.progress.complete(through)
+                await self._queue_lacking(through)
 
     async def missed(self, page: Missed) -> None:
         """Take in a page of broadcasts from the database."""
@@ -100,8 +104,9 @@ class ReceivedSignals:
         if rewound:
             _log.warning("subscriber.truth_put_back", known=known, seq=state.seq)
         if rewound or known is None:
-            self.place(state.seq)
-            await self._queue_lacking(state.seq)
+            async with self._queueing:
+                self.place(state.seq)
+                await self._queue_lacking(state.seq)
 
     async def _queue_lacking(self, through: int) -> None:
         """Pass on the signals that only the state has, then count all up to `through` as received."""

@@ -20,6 +20,7 @@ from openbrain.ports.http import Address
 from openbrain.ports.store.tenants import Workspace
 from openbrain.ports.subscriptions import Match, MatchedMemory, QueryWebhook, StandingQuery
 from openbrain.usecases.auth import hash_secret, issue, successor
+from openbrain_matcher.jobs import webhooks
 from openbrain_matcher.jobs.webhooks import Posting, post_due
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, FakeClock, memory, origin, viewer
@@ -234,3 +235,20 @@ async def test_an_error_at_one_webhook_does_not_post_to_another_twice(
 
     assert not ended
     assert [each for each, _, _ in world.taker.posts] == [slow.id]
+
+
+async def test_a_webhook_that_answers_slowly_does_not_hold_up_a_round(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks, "ROUND_S", 0.0)
+    found = [memory(f"m{n}", id=uuid7(START + n)) for n in range(3)]
+    await put(world.database, *found)
+    query = await world.query()
+    for row in found:
+        await world.found(query, row)
+
+    posted = []
+    for _ in range(4):
+        await world.round()
+        posted.append(list(world.taker.said))
+    assert posted == [["m0"], ["m0", "m1"], ["m0", "m1", "m2"], ["m0", "m1", "m2"]]
