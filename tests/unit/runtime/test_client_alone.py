@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import tomllib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import httpx
@@ -109,6 +109,15 @@ class _Silent(httpx.AsyncByteStream):
         await asyncio.sleep(0.05)
 
 
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """Python's own handler: a process started in the background ignores the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_ends_a_loop_over_what_arrives_as_an_interrupt() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, stream=_Silent()))
     interrupt = threading.Timer(0.2, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
