@@ -247,7 +247,7 @@ it("waits once for a server that hangs, and then for nothing until a while has p
   hangs = true;
   let now = 0;
   const { port } = server.address() as AddressInfo;
-  const config = parseConfig({ baseUrl: `http://127.0.0.1:${port}`, apiKey: "k", timeoutMs: 100 }, {});
+  const config = parseConfig({ baseUrl: `http://127.0.0.1:${port}`, apiKey: "k", timeoutMs: 1000 }, {});
   const brain = new Brain(config, () => now);
   await expect(brain.list({}, 1)).rejects.toThrow("TimeoutError");
   await expect(brain.list({}, 1)).rejects.toThrow("a moment ago");
