@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -39,6 +39,17 @@ async def in_thread(work: Callable[[], T]) -> T:
                 await asyncio.wait([task])
         await asyncio.gather(task, return_exceptions=True)  # its result is not wanted
         raise
+
+
+async def all_ended(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run concurrently, wait for all, then raise the first error: a caller that repeats them must not find one still
+    running."""
+    results: list[T] = []
+    for outcome in await asyncio.gather(*works, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
+        results.append(outcome)
+    return results
 
 
 class Backoff:

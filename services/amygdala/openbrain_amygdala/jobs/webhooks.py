@@ -1,11 +1,9 @@
 """Posts broadcasts to webhooks: in order, at least once, with a limited number of attempts."""
 
-import asyncio
 import itertools
 import time
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 import orjson
 
@@ -13,12 +11,12 @@ from openbrain.domain.errors import NeverRetry, OpenBrainError
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.broadcast_events import veiled
 from openbrain.domain.signals.values import BroadcastRow, Severity
+from openbrain.domain.tasks import all_ended
 from openbrain.observability import metrics
 from openbrain.ports.http import Poster
 from openbrain.ports.store.store import Store
 from openbrain.ports.store.webhooks import Webhook, WebhookDeadLetter
 
-T = TypeVar("T")
 AT_ONCE = 100
 """Maximum broadcasts per webhook and round."""
 ROUND_S = 5.0
@@ -75,21 +73,10 @@ class Posting:
         await self.store.webhooks.webhook_given_up(letter)
 
 
-async def _all_ended(posts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Wait for all, then raise the first error: the next round would post again what is still being posted."""
-    ended = await asyncio.gather(*posts, return_exceptions=True)
-    done: list[T] = []
-    for item in ended:
-        if isinstance(item, BaseException):
-            raise item
-        done.append(item)
-    return done
-
-
 async def post_due(store: Store, posting: Posting, at_once: int) -> int:
     """Post to all due webhooks concurrently. Return the number of broadcasts delivered."""
     due = await store.webhooks.due_webhooks(await store.time(), at_once)
-    return sum(await _all_ended(posting(item) for item in due))
+    return sum(await all_ended(posting(item) for item in due))
 
 
 async def post_again(store: Store, poster: Poster, limit: int) -> int:
@@ -116,7 +103,7 @@ async def post_again(store: Store, poster: Poster, limit: int) -> int:
 
     replayed = await store.webhook_letters.replayed_webhook_letters(limit)
     each_ones = itertools.groupby(replayed, key=lambda pair: pair[0].id)
-    return sum(await _all_ended([of_one(list(letters)) for _, letters in each_ones]))
+    return sum(await all_ended([of_one(list(letters)) for _, letters in each_ones]))
 
 
 def concerns(webhook: Webhook, row: BroadcastRow) -> bool:

@@ -1,7 +1,6 @@
 """Job `webhooks`: post matches of standing queries to the URLs that their agents gave, in order and at least once. The
 inbox has them too, so a match that is given up is not lost."""
 
-import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from openbrain.contract.messages import MessageAnswer
 from openbrain.domain.errors import NeverRetry, OpenBrainError
 from openbrain.domain.events.envelope import encode
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.tasks import all_ended
 from openbrain.observability import metrics
 from openbrain.ports.agents import Message
 from openbrain.ports.clock import Clock
@@ -81,11 +81,7 @@ class Posting:
 async def post_due(posting: Posting, at_once: int) -> int:
     """Post to all due webhooks concurrently. Return their number."""
     due = await posting.store.query_webhooks.due(posting.clock.now(), at_once)
-    rounds = [posting(query, webhook) for query, webhook in due]
-    # Wait for all, even after an error: the next call would post a second time what is still being posted.
-    for outcome in await asyncio.gather(*rounds, return_exceptions=True):
-        if isinstance(outcome, BaseException):
-            raise outcome
+    await all_ended(posting(query, webhook) for query, webhook in due)
     return len(due)
 
 
