@@ -5,6 +5,7 @@ import os
 import re
 import uuid
 import zlib
+from collections import deque
 
 BUCKETS = 1024
 """The number of parts into which reconciliation divides an index."""
@@ -15,6 +16,11 @@ LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _UUID = re.compile(UUID)
 
+_RANDOM_AT_ONCE = 256
+_random: deque[bytes] = deque()
+# A forked process must not hand out its parent's.
+os.register_at_fork(after_in_child=_random.clear)
+
 
 def is_uuid(text: str) -> bool:
     """Whether `text` is a UUID in canonical lower-case form."""
@@ -23,9 +29,19 @@ def is_uuid(text: str) -> bool:
 
 def uuid7(now: int, entropy: bytes | None = None) -> str:
     """A version 7 UUID (RFC 9562): 48 bits of milliseconds from `now` (microseconds), 74 random bits."""
-    moment, random = (now // 1000).to_bytes(6, "big").hex(), (entropy or os.urandom(10)).hex()
+    moment, random = (now // 1000).to_bytes(6, "big").hex(), (entropy or random_bytes()[:10]).hex()
     variant = "89ab"[int(random[4], 16) & 3]
     return f"{moment[:8]}-{moment[8:]}-7{random[1:4]}-{variant}{random[5:8]}-{random[8:]}"
+
+
+def random_bytes() -> bytes:
+    """16 bytes from the system's generator, asked for many at once: each call to it lets another thread take over."""
+    while True:
+        try:
+            return _random.pop()
+        except IndexError:
+            drawn = os.urandom(16 * _RANDOM_AT_ONCE)
+            _random.extend(drawn[start : start + 16] for start in range(0, len(drawn), 16))
 
 
 def transfer_id(holder: str, memory_id: str) -> str:

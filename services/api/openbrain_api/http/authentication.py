@@ -1,6 +1,7 @@
 """Authentication of requests, and the limit of wrong keys per address."""
 
 import hmac
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 
 import structlog
@@ -86,11 +87,14 @@ class Authenticator:
 
 def source(client: tuple[str, int] | None) -> str:
     """The name by which rates are counted: the address of a connection, or the network of an IPv6 address."""
+    return _source(client[0]) if client else _UNKNOWN
+
+
+@lru_cache(_ADDRESSES)
+def _source(host: str) -> str:
     try:
-        address = ip_address(client[0].partition("%")[0]) if client else None
+        address = ip_address(host.partition("%")[0])
     except ValueError:
-        address = None
-    if address is None:
         return _UNKNOWN
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:

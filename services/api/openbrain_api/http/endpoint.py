@@ -104,11 +104,7 @@ class Endpoint:
         if route.query is not Nothing:
             query = parsing.parse_query(route.query, scope["query_string"])
         if route.changes and not route.public:
-            await self._api.content_policy.ready()
-            admission = self._api.content_policy.of(actor.workspace_id)
-            if route.gated:
-                body = admitted_model(body, admission)
-            query = admitted_model(query, admission)
+            body, query = await self._admitted(route, actor, body, query)
         call = Call(
             api=self._api,
             actor=actor,
@@ -124,6 +120,14 @@ class Endpoint:
             raise
         except Exception as error:  # noqa: BLE001 - it may have failed after a commit
             return problem_from(error, _stored(route))
+
+    async def _admitted(self, route: Route, actor: Actor, body: Any, query: Any) -> tuple[Any, Any]:
+        """Body and query, as the content policy admits them."""
+        await self._api.content_policy.ready()
+        admission = self._api.content_policy.of(actor.workspace_id)
+        if route.gated:
+            body = admitted_model(body, admission)
+        return body, query if query is NOTHING else admitted_model(query, admission)
 
     async def _compressed(self, response: Response, headers: parsing.Headers) -> Response:
         """The response, compressed if it is long and the client accepts that."""

@@ -1,6 +1,5 @@
 """Parse and validate a request's body, query and headers."""
 
-import os
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -14,7 +13,7 @@ from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.events.data import MOST
 from openbrain.domain.events.envelope import first_problem
 from openbrain.domain.events.submission import Agent, IdempotencyKey, Session
-from openbrain.domain.ids import is_uuid
+from openbrain.domain.ids import is_uuid, random_bytes
 from openbrain_api.http.compression import accepts_gzip, compressed_tag, decompressed, is_compressed
 from openbrain_api.http.response import Refused, Response
 
@@ -209,7 +208,7 @@ def named_agent(headers: Headers) -> str:
 def request_id(headers: Headers) -> bytes:
     """The caller's `X-Request-Id` if it is 1 to 128 printable ASCII characters without spaces, else a new one."""
     given = headers.get(b"x-request-id", b"")
-    return given if _REQUEST_ID.fullmatch(given) else os.urandom(16).hex().encode()
+    return given if _REQUEST_ID.fullmatch(given) else random_bytes().hex().encode()
 
 
 def expected_versions(headers: Headers) -> frozenset[str] | None:

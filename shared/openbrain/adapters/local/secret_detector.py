@@ -97,10 +97,11 @@ def may_hold_secret(content: str) -> bool:
     """A cheap check for ordinary prose: False only if the text surely contains no secret."""
     if max(map(len, content.split()), default=0) >= _LONG or "-----BEGIN" in content:
         return True
-    if "=" not in content and ":" not in content:
-        return False
     lower = content.casefold()
-    return ("://" in lower and "@" in lower) or any(name in lower for name in _NAMES)
+    last_sign = max(lower.rfind(":"), lower.rfind("="))
+    if last_sign < 0:
+        return False
+    return ("://" in lower and "@" in lower) or any(lower.find(name, 0, last_sign) >= 0 for name in _NAMES)
 
 
 def _joined(texts: Sequence[NamedText]) -> str:

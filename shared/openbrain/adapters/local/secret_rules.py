@@ -28,12 +28,12 @@ class SecretRules:
 
     async def ready(self) -> bool:
         """Wait for the thread without blocking the event loop; True if there is a detector."""
-        loading = self.start()
+        loading = self._loading or self.start()
         return (loading.result() if loading.done() else await shield(wrap_future(loading))) is not None
 
     def detector(self) -> Any:
         """Return the detector, or None; blocks until it is loaded."""
-        return self.start().result()
+        return (self._loading or self.start()).result()
 
     def _load(self, loading: "Future[Any]") -> None:
         try:

@@ -13,30 +13,43 @@ _EARLIER: Final = r"(?:all|any|everything|what|your|my|the|previous|prior|earlie
 _ORDERS: Final = (
     r"(?:instructions?|prompts?|system messages?|rules|guidelines|restrictions|user asked|you (?:know|were))"
 )
-_AGENTS: Final = r"(?:ai|llm|language model|assistant|ai assistant|ai agent|agent)s?"
+_NOUNS: Final = "ai|llm|language model|assistant|agent"
+_AGENTS: Final = rf"(?:ai assistant|ai agent|{_NOUNS})s?"
+_READS: Final = "reads?|reading|recalls?|recalling|sees?"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_AGENT_WORDS: Final = _words("ai ais llm llms model models assistant assistants agent agents")
+_INSTRUCTION_WORDS: Final = _words("instruction instructions")
 _RULES: Final = (
     # Overriding earlier instructions.
     (
-        ("ignore", "disregard", "forget", "disobey", "bypass", "override", "stop following", "not follow", "skip"),
+        (_words("ignore disregard forget disobey bypass override stop follow skip"),),
         (
             rf"{_IMPERATIVE}(?:ignore|disregard|forget|disobey|bypass|override|stop following|(?:do not|don't) follow|"
             rf"skip)(?: {_EARLIER}){{1,4}} {_ORDERS}"
         ),
     ),
-    (("instructions are",), r"\b(?:earlier|previous|prior|all) instructions are (?:void|cancelled|invalid)"),
     (
-        ("your ",),
+        (_words("instructions"), _words("void voided cancelled invalid invalidated")),
+        r"\b(?:earlier|previous|prior|all) instructions are (?:void|cancelled|invalid)",
+    ),
+    (
+        (_words("your"), _words("changed updated lifted replaced void voided task")),
         (
             r"\byour (?:(?:\w+ )?(?:instructions|guidelines|rules|restrictions) (?:have (?:been )?|were |are )"
             r"(?:changed|updated|lifted|replaced|void)|(?:new|real|actual|only) task is\b)"
         ),
     ),
     (
-        ("instruction",),
+        (_INSTRUCTION_WORDS,),
         r"\b(?:new|real|hidden|updated) instructions?(?: for \w+)?(?::| start\b| follow\b)|### ?instructions?:",
     ),
     (
-        ("prompt override", "follow these", "follow my", "obey this", "do exactly", "### system"),
+        (_words("override follow system obey exactly"),),
         (
             r"\bsystem prompt override\b|\bfollow (?:these|my instructions)\b|### ?system:"
             r"|\bobey this (?:message|note|text)\b|\bdo exactly (?:as|what) i say\b"
@@ -44,7 +57,7 @@ _RULES: Final = (
     ),
     # Assigning another role.
     (
-        ("from now on", "from this point", "you are no", "anything now", "you will act", "act as"),
+        (_words("from bound act anything"), _words("you anything act")),
         (
             r"\bfrom (?:now|this point) on,? you (?:are|answer|act|will|must)\b|\byou are no longer bound\b"
             r"|\byou (?:will|must|may) (?:now )?act as\b|\bdo anything now\b"
@@ -52,25 +65,35 @@ _RULES: Final = (
             rf"|{_IMPERATIVE}act as the (?:developer|administrator|system)\b"
         ),
     ),
-    (("pretend",), rf"{_IMPERATIVE}pretend (?:that )?you are\b"),
+    ((_words("pretend"),), rf"{_IMPERATIVE}pretend (?:that )?you are\b"),
     (
-        ("you are now",),
+        (_words("you"), _words("now")),
         r"\byou are now (?:an? (?:\w+ )?(?:assistant|model|ai)\b|\w*gpt\b|dan\b|free of)",
     ),
     # Addressing any model.
+    ((_AGENT_WORDS,), rf"(?:^|[.!?] )(?:attention |dear |any |all )?{_AGENTS}[,:] "),
     (
-        (" ai ", " ai,", " ai:", " ais ", "llm", "language model", "assistant", "agent"),
+        (_AGENT_WORDS, _words("read reads reading recall recalls recalling see sees")),
         (
-            rf"(?:^|[.!?] )(?:attention |dear |any |all )?{_AGENTS}(?:[,:] |that (?:reads?|recalls?|sees?)\b)"
-            rf"|\b(?:note|attention|dear|to the|any)(?: to the)? {_AGENTS}"
-            r"(?: that| who|,|:)? ?(?:reads?|reading|recalls?|recalling|sees?)\b"
-            rf"|\bas an? {_AGENTS},? you (?:must|should|have to)\b|\bif you are an? {_AGENTS}, "
+            rf"(?:^|[.!?] )(?:attention |dear |any |all )?{_AGENTS} that (?:reads?|recalls?|sees?)\b"
+            rf"|\b(?:note|attention|dear|to the|any)(?: to the)? {_AGENTS}(?: that| who|,|:)? ?(?:{_READS})\b"
         ),
     ),
-    (("when you",), r"\bwhen you (?:read|recall|see) this (?:memory|note|text|message)\b"),
+    (
+        (_AGENT_WORDS, _words("you")),
+        rf"\bas an? {_AGENTS},? you (?:must|should|have to)\b|\bif you are an? {_AGENTS}, ",
+    ),
+    (
+        (_words("when"), _words("read recall see")),
+        r"\bwhen you (?:read|recall|see) this (?:memory|note|text|message)\b",
+    ),
     # Acting without the user's knowledge.
     (
-        ("the user", "this instruction", "this note", "this memory", "this message"),
+        (
+            _words(
+                "tell inform telling informing mention mentioning reveal revealing alert alerting knowledge approved"
+            ),
+        ),
         (
             r"\b(?:do not|don't|never|must not|without) (?:tell|inform|telling|informing|mention|reveal|alert)(?:ing)? "
             r"(?:[\w' ]{0,30}\b)?(?:the user|this (?:instruction|note|memory|message))\b"
@@ -78,7 +101,7 @@ _RULES: Final = (
         ),
     ),
     (
-        ("conceal", "without telling", "silently"),
+        (_words("conceal telling silently"),),
         (
             r"\bconceal (?:this|it) from\b|\bwithout telling any(?:body|one)\b"
             r"|\bsilently (?:add|send|copy|upload|install|delete)\b"
@@ -86,15 +109,18 @@ _RULES: Final = (
     ),
     # Revealing the prompt.
     (
-        ("prompt", "instructions"),
+        (_words("your"), _words("prompt instructions")),
         (
             r"\b(?:reveal|print|repeat|output|show|what is|write down) (?:me )?(?:[\w,' ]{0,40}\b)?your (?:\w+ )?"
             r"(?:system |initial |hidden |original )?(?:prompt|instructions)\b"
         ),
     ),
 )
-"""Lower-case words, one of which a match must contain, and the pattern."""
-_APOSTROPHES: Final = str.maketrans({"\u2019": "'", "\u02bc": "'"})
+"""Sets of words, of each of which every match contains one, and the pattern."""
+_BY_FIRST: Final = {word: [rule for rule in _RULES if word in rule[0][0]] for needed, _ in _RULES for word in needed[0]}
+"""The rules by the words of their first set: most texts are done after one comparison of words."""
+_FIRST: Final = frozenset(_BY_FIRST)
+_WORD: Final = re.compile(r"\w+")
 
 
 class TextLabel(StrEnum):
@@ -119,10 +145,12 @@ def instructs(text: str) -> bool:
 
     A hint, not a barrier: other words and other languages are not detected.
     """
-    lower = f" {text.casefold()} "
-    patterns = [pattern for signs, pattern in _RULES if any(sign in lower for sign in signs)]
-    if patterns:
-        words = " ".join(lower.translate(_APOSTROPHES).split())
-        if any(_pattern(pattern).search(words) for pattern in patterns):
-            return True
-    return TEMPLATE_MARK.search(text) is not None
+    lower = text.casefold()
+    present = _WORD.findall(lower)
+    if first := _FIRST.intersection(present):
+        words = " ".join(lower.replace("\u2019", "'").replace("\u02bc", "'").split())
+        rules = {pattern: needed[1:] for word in first for needed, pattern in _BY_FIRST[word]}
+        for pattern, others in rules.items():
+            if not any(other.isdisjoint(present) for other in others) and _pattern(pattern).search(words):
+                return True
+    return ("<" in text or "[" in text) and TEMPLATE_MARK.search(text) is not None
