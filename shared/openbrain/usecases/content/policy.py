@@ -87,6 +87,7 @@ class DetectingPolicy:
         self._personal, self._read_rules = personal, rules
         self._now = int if clock is None else clock.now
         self._rules = Fresh[PersonalDataRules](self._now, FRESH)
+        self._detectors_ready = False
 
     def start(self) -> None:
         """Load the detection rules in a thread."""
@@ -95,15 +96,20 @@ class DetectingPolicy:
 
     async def ready(self) -> None:
         """Wait for the rules. If secrets must be refused but their rules can't be loaded, raise `TryLater`."""
+        if not self._detectors_ready:
+            await self._detectors()
+        if self._read_rules is not None and not self._rules.fresh:
+            now = self._now()
+            self._rules.set(await self._read_rules(), now)
+
+    async def _detectors(self) -> None:
         for step in self._secrets:
             if not await step.detector.ready() and step.action is Action.REFUSE:
                 raise TryLater(
                     "secrets can't be detected, because the rules could not be loaded: the log says why "
                     "(secrets.rules_not_loaded); OPENBRAIN_SECRETS__POLICY=mask works without them"
                 )
-        if self._read_rules is not None and not self._rules.fresh:
-            now = self._now()
-            self._rules.set(await self._read_rules(), now)
+        self._detectors_ready = True
 
     def of(self, workspace_id: str) -> Admission:
         rule = (self._rules.value or {}).get(workspace_id)
