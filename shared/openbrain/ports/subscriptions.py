@@ -148,13 +148,13 @@ class StandingQueries(Protocol):
         """Return embeddings by query and model."""
 
     async def without_vector(self, model: str, limit: int) -> Sequence[StandingQuery]:
-        """List some queries that have a text but no vector of this model."""
+        """List some queries that have a text, not an erased one, but no vector of this model."""
 
     async def save_query_vectors(
         self, model: str, vectors: Mapping[str, "array[float]"], missed: Sequence[Replay] = ()
     ) -> None:
-        """Store vectors by query, and start the replays `missed` in the same transaction. Queries removed meanwhile are
-        skipped."""
+        """Store vectors by query, and start the replays `missed` in the same transaction; one that runs already is
+        extended, not replaced. Queries removed meanwhile are skipped."""
 
     async def purge_queries(self, before: int, limit: int) -> int:
         """Delete queries removed before `before`. Return how many."""

@@ -22,12 +22,15 @@ from openbrain.domain.errors import Conflict, NotFound, TryLater
 from openbrain.domain.ids import joined_hash, uuid7
 from openbrain.domain.memory import DAY, Memory, MemoryType, Scope
 from openbrain.ports.agents import Message
+from openbrain.ports.cleaning import ERASED, CleanText, Party
+from openbrain.ports.lifecycle import CLEAN
 from openbrain.ports.store.index_entries import Embedded
 from openbrain.ports.store.tenants import Workspace
 from openbrain.ports.store.writes import Status
 from openbrain.ports.subscriptions import Match, MatchedMemory, QueuedMemory, Replay, StandingQuery
 from openbrain.usecases.auth import hash_secret, issue, successor
 from openbrain_matcher.jobs.backlog import embed_queries
+from tests.contracts.store.work.test_lifecycle import running
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, FakeClock, memory, origin, viewer, write
 from tests.support.store.parts import LostResponses
@@ -282,6 +285,20 @@ async def test_what_a_query_missed_without_a_vector_is_replayed_even_if_the_job_
     assert (missed.since, missed.again) == (made.created_at, False)
 
 
+@pytest.mark.parametrize("since", [START - 30 * DAY, START + 30 * DAY])
+async def test_what_a_query_missed_is_replayed_with_what_was_asked_for(store: SqlStore, key: str, since: int) -> None:
+    made = await store.standing_queries.add_query(query(key), {})
+    asked = Replay(query=made, since=since, before=(START + 40 * DAY, "m"), again=True)
+    missed = Replay(query=made, since=made.created_at, before=(START + DAY, "z"), again=False)
+    await store.replays.start_replay(asked)
+
+    await store.standing_queries.save_query_vectors(MODEL, {made.id: array("f", [1, 0])}, [missed])
+
+    (both,) = await store.replays.replays(9)
+    assert (both.since, both.before) == (min(since, START), asked.before), "the memories of both"
+    assert both.again, "what was asked for again is delivered again"
+
+
 async def test_a_lost_response_to_the_commit_adds_one_query(
     store: SqlStore, database: Database, key: str, clock: FakeClock
 ) -> None:
@@ -291,3 +308,24 @@ async def test_a_lost_response_to_the_commit_adds_one_query(
 
     assert await store.standing_queries.queries(ADA, 9) == [added]
     assert await store.standing_queries.last_changes(["w1"]) == {"w1": added.change_seq}
+
+
+@pytest.mark.parametrize("clean", [lambda text: text.replace("anna", "[name]"), lambda _: ERASED])
+async def test_a_query_whose_text_was_cleaned_has_no_vector_of_its_former_text(
+    store: SqlStore, clock: FakeClock, key: str, clean: CleanText
+) -> None:
+    cleaned = await store.standing_queries.add_query(query(key, "what anna pays"), {MODEL: array("f", [1, 0])})
+    other = await store.standing_queries.add_query(query(key, "", agent_id="bo"), {MODEL: array("f", [0, 1])})
+    operation = await running(store, clock, CLEAN)
+    party = Party(agents=("ada",))
+
+    await store.cleansing.clean_others(operation, clean, dry_run=True, party=party)
+    assert (await store.standing_queries.query_vectors([cleaned.id])).keys() == {cleaned.id}
+    await store.cleansing.clean_others(operation, clean, dry_run=False, party=party)
+
+    assert (await store.standing_queries.query_vectors([cleaned.id, other.id])).keys() == {other.id}
+    (told,) = await store.standing_queries.changed_queries("w1", other.change_seq, 9)
+    assert (told.id, told.query) == (cleaned.id, clean("what anna pays")), "its readers hear of the change"
+    assert (await store.standing_queries.last_changes(["w1"]))["w1"] == told.change_seq
+    lacking = [each.id for each in await store.standing_queries.without_vector(MODEL, 9)]
+    assert lacking == ([] if told.query == ERASED else [cleaned.id]), "nothing is near an erased text"

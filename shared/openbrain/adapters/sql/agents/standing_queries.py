@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, delete, func, insert, select, tuple_, update
 
 from openbrain.adapters.sql.engine.database import TimedPart
-from openbrain.adapters.sql.engine.statements import among, first_of, insert_missing
+from openbrain.adapters.sql.engine.statements import among, chunks, first_of, insert_missing
 from openbrain.adapters.sql.schema.agent_tables import (
     mailboxes,
     messages,
@@ -27,6 +27,7 @@ from openbrain.domain import limits
 from openbrain.domain.access.visibility import Criteria, Viewer
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.memory import MemoryType, Scope
+from openbrain.ports.cleaning import ERASED
 from openbrain.ports.subscriptions import QueryWebhook, Replay, StandingQuery
 
 _STANDS = standing_queries.c.deleted_at.is_(None)
@@ -73,7 +74,7 @@ class SqlStandingQueries(TimedPart):
     async def without_vector(self, model: str, limit: int) -> Sequence[StandingQuery]:
         table, vectors = standing_queries.c, standing_query_vectors.c
         has = select(vectors.query_id).where(vectors.query_id == table.id, vectors.model == model).exists()
-        query = select(standing_queries).where(_STANDS, table.query != "", ~has)
+        query = select(standing_queries).where(_STANDS, table.query.not_in(("", ERASED)), ~has)
         return await self._queries(query.order_by(table.id).limit(limit))
 
     async def save_query_vectors(
@@ -184,30 +185,46 @@ def _save_vectors(
     for query_id, workspace_id in connection.execute(named):
         by_workspace[workspace_id].append(query_id)
     for workspace_id, ids in sorted(by_workspace.items()):
-        seq, count = _lock_counter(connection, workspace_id)
-        still = select(standing_queries.c.id).where(standing_queries.c.id.in_(ids), _STANDS)
-        here = sorted(connection.scalars(still))
+        here = _number_anew(connection, workspace_id, ids)
         _put_vectors(connection, workspace_id, {(item, model): vectors[item] for item in here})
-        for number, query_id in enumerate(here, seq + 1):
-            this = standing_queries.c.id == query_id
-            connection.execute(update(standing_queries).where(this).values(change_seq=number))
-        _count(connection, workspace_id, seq + len(here), count)
     for replay in missed:
-        begin_replay(connection, replay)
+        begin_replay(connection, replay, join=True)
 
 
-def begin_replay(connection: Connection, replay: Replay) -> bool:
-    """Start a replay in place of a running one. False if the query was removed."""
+def forget_vectors(connection: Connection, workspace_id: str, ids: Sequence[str]) -> None:
+    """Remove the vectors of queries whose text is changed, so that they are embedded again, and tell the readers. Call
+    before the change: the counter is always locked first."""
+    for some in chunks(_number_anew(connection, workspace_id, ids)):
+        connection.execute(delete(standing_query_vectors).where(standing_query_vectors.c.query_id.in_(some)))
+
+
+def _number_anew(connection: Connection, workspace_id: str, ids: Sequence[str]) -> list[str]:
+    """Number a change of each of these queries that is live; return those."""
+    seq, count = _lock_counter(connection, workspace_id)
+    living = select(standing_queries.c.id).where(_STANDS)
+    here = sorted(row.id for row in among(connection, living, standing_queries.c.id, ids))
+    for number, query_id in enumerate(here, seq + 1):
+        this = standing_queries.c.id == query_id
+        connection.execute(update(standing_queries).where(this).values(change_seq=number))
+    _count(connection, workspace_id, seq + len(here), count)
+    return here
+
+
+def begin_replay(connection: Connection, replay: Replay, *, join: bool = False) -> bool:
+    """Start a replay in place of a running one; `join`: of the memories of both. False if the query was removed."""
     this = select(standing_queries.c.id).where(standing_queries.c.id == replay.query.id, _STANDS)
     # Locked: the query can't be removed meanwhile, and of two concurrent starts one replay remains.
     if connection.scalar(this.with_for_update()) is None:
         return False
-    connection.execute(delete(standing_replays).where(standing_replays.c.query_id == replay.query.id))
-    at, memory_id = replay.before
-    row = {"query_id": replay.query.id, "workspace_id": replay.query.workspace_id, "since": replay.since}
-    connection.execute(
-        insert(standing_replays), {**row, "before_at": at, "before_id": memory_id, "again": replay.again}
-    )
+    since, (at, memory_id), again = replay.since, replay.before, replay.again
+    own = standing_replays.c.query_id == replay.query.id
+    running = connection.execute(select(standing_replays).where(own)).one_or_none() if join else None
+    if running is not None:
+        since, again = min(since, running.since), again or bool(running.again)
+        at, memory_id = max((at, memory_id), (running.before_at, running.before_id))
+    connection.execute(delete(standing_replays).where(own))
+    row = {"query_id": replay.query.id, "workspace_id": replay.query.workspace_id, "since": since}
+    connection.execute(insert(standing_replays), {**row, "before_at": at, "before_id": memory_id, "again": again})
     return True
 
 

@@ -8,11 +8,13 @@ from typing import Any
 import orjson
 from sqlalchemy import Column, Connection, and_, bindparam, delete, func, select, update
 
+from openbrain.adapters.sql.agents.standing_queries import forget_vectors
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import along, among
 from openbrain.adapters.sql.memories.conditions import compiled
 from openbrain.adapters.sql.memories.rows import memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
+from openbrain.adapters.sql.schema.agent_tables import standing_queries
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
 from openbrain.adapters.sql.schema.memory_rows import columns_of, json_text
@@ -216,16 +218,19 @@ def _clean_table(
         *kept.of(operation.workspace_id, party), *kept.behind(after)
     )
     rows = connection.execute(query.order_by(*keys).limit(_AT_ONCE)).all()
-    changed = 0
+    changes: dict[other_texts.Keys, dict[str, str]] = {}
     for row in rows:
         texts = dict(zip(names, row[len(keys) :], strict=True))
         new = {name: clean(text)[: _limit(table.c[name])] for name, text in texts.items() if text}
-        new = {name: text for name, text in new.items() if text != texts[name]}
-        changed += bool(new)
-        if new and not dry_run:
-            this = [key == value for key, value in zip(keys, row[: len(keys)], strict=True)]
+        if new := {name: text for name, text in new.items() if text != texts[name]}:
+            changes[tuple(row[: len(keys)])] = new
+    if not dry_run:
+        if table is standing_queries and changes:
+            forget_vectors(connection, operation.workspace_id, [query_id for (query_id,) in changes])
+        for key, new in changes.items():
+            this = [column == value for column, value in zip(keys, key, strict=True)]
             connection.execute(update(table).where(*this).values(new))
-    return changed, tuple(rows[-1][: len(keys)]) if len(rows) == _AT_ONCE else None
+    return len(changes), tuple(rows[-1][: len(keys)]) if len(rows) == _AT_ONCE else None
 
 
 def _limit(column: "Column[Any]") -> int | None:
