@@ -1,18 +1,19 @@
 """Changing and forgetting one memory, on both databases."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
-from openbrain.domain.errors import Conflict, NotFound
+from openbrain.domain.errors import Conflict, NotFound, Outdated
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
 from openbrain.ports.store.writes import Edit, Status
 from tests.support.store.fixtures import START, FakeClock, announced, origin, row, rows, stored, viewer, write
+from tests.support.store.parts import LostResponses
 
 
 def edit(memory_id: str, **changes: Any) -> Edit:
@@ -172,3 +173,33 @@ async def test_forgetting_what_was_superseded_names_the_head(database: Database,
         await writing.forget(old.id, viewer(), origin(), "")
     assert caught.value.head == new.id
     assert (await row(database, new.id)).reason is None
+
+
+async def test_a_lost_response_to_the_commit_is_no_conflict(
+    database: Database, writing: SqlMemoryWrites, clock: FakeClock
+) -> None:
+    twice = SqlMemoryWrites(cast("Database", LostResponses(database)), clock)
+    first = await stored(writing, "first")
+    seen = frozenset({first.edition})
+    clock.advance(1)
+
+    new = await twice.update(edit(first.id, content="second", confirm=True, expected_versions=seen))
+    assert (new.version, new.content) == (2, "second")
+    clock.advance(1)
+    gone = await twice.forget(first.id, viewer(), origin(), "", frozenset({new.edition}))
+    assert gone.edition == "2-forgotten"
+    clock.advance(1)
+    back = await twice.restore(first.id, viewer(), origin(), "", frozenset({gone.edition}))
+    assert (back.version, back.reason) == (3, None)
+    assert [line["action"] for line in await history(database, first.id)] == [
+        "created",
+        "updated",
+        "forgotten",
+        "restored",
+    ]
+    clock.advance(1)
+    with pytest.raises(Outdated):
+        await twice.update(edit(first.id, content="second", expected_versions=seen))
+    for end in (writing.forget, writing.restore):
+        with pytest.raises(Outdated):
+            await end(first.id, viewer(), origin(), "", seen)

@@ -1,16 +1,23 @@
 """Contract of `ports.store.Access`, on every database."""
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
+from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.adapters.sql.tenants.api_keys import SqlApiKeys
+from openbrain.adapters.sql.tenants.workspaces import SqlWorkspaces
+from openbrain.adapters.sql.writes.quotas import Quotas
 from openbrain.domain import limits
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import joined_hash, uuid7
+from openbrain.ports.content import Action
 from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.tenants import CLOSE, ApiKey, Workspace
 from tests.support.store.fixtures import START, FakeClock
+from tests.support.store.parts import LostResponses
 
 KEY = ApiKey(
     id=uuid7(START),
@@ -130,3 +137,19 @@ async def test_a_key_is_revoked_within_its_workspace(store: SqlStore, clock: Fak
     assert await store.api_keys.revoke_key("w1", KEY.id)
 
     assert await store.api_keys.key_by_hash(SECRET) == replace(KEY, revoked_at=START)
+
+
+async def test_lost_responses_to_commits_make_one_workspace_and_one_key(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    twice = cast("Database", LostResponses(database))
+    made = replace(workspace("w1"), max_memories=5, personal_data=Action.MASK)
+
+    assert await SqlWorkspaces(twice, clock, Quotas(clock)).create_workspace(made) == made
+    assert await store.workspaces.workspaces() == [made]
+    await store.api_keys.create_key(KEY, SECRET)
+    following = replace(KEY, id=uuid7(START), replaces_id=KEY.id)
+    replaced = await SqlApiKeys(twice, clock).replace_key(following, joined_hash("new"), clock.now())
+
+    assert replaced == replace(KEY, expires_at=clock.now()), "it ends at once"
+    assert await store.api_keys.key_by_hash(joined_hash("new")) == following

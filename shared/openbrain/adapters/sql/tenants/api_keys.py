@@ -76,11 +76,14 @@ def _replace(connection: Connection, key: ApiKey, secret_hash: str, ends_at: int
     old = _one_key(connection, key.workspace_id, key.replaces_id or "", lock=True)
     if old is None:
         raise NotFound("no key with this id")
+    # A retry after a lost response finds its own row; the old key may have ended by it.
+    own = select(api_keys.c.id).where(api_keys.c.id == key.id, api_keys.c.secret_hash == secret_hash)
+    if connection.execute(own).one_or_none() is not None:
+        return old
     successor = select(api_keys.c.id).where(
         api_keys.c.workspace_id == key.workspace_id,
         api_keys.c.replaces_id == old.id,
         api_keys.c.revoked_at.is_(None),
-        api_keys.c.id != key.id,
     )
     other = connection.execute(successor).scalar()
     if other is not None:

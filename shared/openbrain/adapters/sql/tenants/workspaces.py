@@ -9,6 +9,7 @@ from sqlalchemy import Connection, RowMapping, and_, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.engine.database import Database, TimedPart
+from openbrain.adapters.sql.engine.statements import first_of
 from openbrain.adapters.sql.schema.tables import workspaces
 from openbrain.adapters.sql.tenants import closing
 from openbrain.adapters.sql.writes import quotas
@@ -91,6 +92,10 @@ def _create_workspace(connection: Connection, workspace: Workspace) -> Workspace
     try:
         connection.execute(insert(workspaces), {**asdict(workspace), **_rule(workspace.personal_data)})
     except IntegrityError:
+        # A retry after a lost response finds its own row.
+        own = select(*_WORKSPACE).where(workspaces.c.id == workspace.id, OPEN)
+        if first_of(connection, own, _workspace) == workspace:
+            return workspace
         raise Conflict("a workspace with this id exists: choose another id") from None
     if workspace.max_memories is not None or workspace.max_bytes is not None:
         quotas.begin(connection, workspace.id, Usage(0, 0), workspace.created_at)

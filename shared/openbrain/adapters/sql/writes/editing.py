@@ -29,9 +29,11 @@ def edit_memory(connection: Connection, edit: Edit, now: int) -> Memory:
     before = found(connection, edit.memory_id, edit.viewer, now)
     if not before.alive(now):
         raise NotFound(_UNKNOWN)
-    as_seen(before, edit.expected_versions)
-    journal = Journal(now)
     after = _edited(before, edit)
+    # A retry after a lost response finds its own change.
+    if after != before or before.updated_at != now:
+        as_seen(before, edit.expected_versions)
+    journal = Journal(now)
     may_move(before, after, edit.authors)
     if after != before:
         change = Change.METADATA if after.content == before.content else Change.CONTENT
@@ -65,7 +67,9 @@ def forget_memory(
 ) -> Memory:
     """End a memory permanently; `Conflict`, with the head, if it was superseded."""
     memory = found(connection, memory_id, viewer, now)
-    as_seen(memory, expected_versions)
+    # A retry after a lost response finds its own change.
+    if memory.reason is not Reason.FORGOTTEN or memory.deleted_at != now:
+        as_seen(memory, expected_versions)
     if memory.reason in (Reason.FORGOTTEN, Reason.ERASED):
         return memory
     if memory.reason is Reason.SUPERSEDED:
