@@ -165,9 +165,9 @@ class QueryWebhooks(Protocol):
 
     async def webhooks_of(self, ids: Sequence[str]) -> Mapping[str, QueryWebhook]: ...
 
-    async def due(self, now: int, limit: int) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
-        """List webhooks with messages behind their cursor and a next attempt that is due, longest due first. Only for
-        queries that are not removed and whose key is valid."""
+    async def due(self, now: int, limit: int, after: str = "") -> Sequence[tuple[StandingQuery, QueryWebhook]]:
+        """List webhooks with messages behind their cursor and a next attempt that is due, by id: first those behind the
+        id `after`, so that each has its turn. Only for queries that are not removed and whose key is valid."""
 
     async def save_progress(self, webhook: QueryWebhook) -> None:
         """Store the delivery progress. The cursor never decreases."""

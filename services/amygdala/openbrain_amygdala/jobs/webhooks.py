@@ -23,7 +23,7 @@ ROUND_S = 5.0
 """After this long a round begins no further post: other webhooks wait for its end, and a long one counts as stuck."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Posting:
     """One round for one webhook. `backoff_s`: the waits after failed attempts; if the attempt after the last wait fails
     too, the broadcast becomes a dead letter."""
@@ -31,6 +31,8 @@ class Posting:
     store: Store
     poster: Poster
     backoff_s: Sequence[float]
+    after: str = ""
+    """The webhook whose turn was the last."""
 
     async def __call__(self, webhook: Webhook) -> int:
         """Post the next broadcasts. Return the number delivered. Stops at the first failure, to keep the order."""
@@ -75,7 +77,9 @@ class Posting:
 
 async def post_due(store: Store, posting: Posting, at_once: int) -> int:
     """Post to all due webhooks concurrently. Return the number of broadcasts delivered."""
-    due = await store.webhooks.due_webhooks(await store.time(), at_once)
+    due = await store.webhooks.due_webhooks(await store.time(), at_once, posting.after)
+    if due:
+        posting.after = due[-1].id
     return sum(await all_ended(posting(item) for item in due))
 
 

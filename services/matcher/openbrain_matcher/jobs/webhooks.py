@@ -25,7 +25,7 @@ ROUND_S = 5.0
 """After this long a round begins no further post: other webhooks wait for its end, and a long one counts as stuck."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Posting:
     """One round for one webhook. `backoff_s`: the waits after failed attempts; if the attempt after the last wait fails
     too, the match is given up."""
@@ -34,6 +34,8 @@ class Posting:
     poster: Poster
     clock: Clock
     backoff_s: Sequence[float]
+    after: str = ""
+    """The webhook whose turn was the last."""
 
     async def __call__(self, query: StandingQuery, webhook: QueryWebhook) -> int:
         """Post the next messages. Return their number. Stops at the first to be retried, to keep the order."""
@@ -80,7 +82,10 @@ class Posting:
 
 async def post_due(posting: Posting, at_once: int) -> int:
     """Post to all due webhooks concurrently. Return their number."""
-    due = await posting.store.query_webhooks.due(posting.clock.now(), at_once)
+    due = await posting.store.query_webhooks.due(posting.clock.now(), at_once, posting.after)
+    if due:
+        _, last = due[-1]
+        posting.after = last.id
     await all_ended(posting(query, webhook) for query, webhook in due)
     return len(due)
 

@@ -71,9 +71,9 @@ class Webhooks(Protocol):
     async def remove_webhook(self, workspace_id: str, webhook_id: str) -> bool:
         """Remove it and its dead letters. False if there is none."""
 
-    async def due_webhooks(self, now: int, limit: int) -> Sequence[Webhook]:
-        """List enabled webhooks whose next attempt is due and whose workspace has broadcasts behind their cursor,
-        longest due first."""
+    async def due_webhooks(self, now: int, limit: int, after: str = "") -> Sequence[Webhook]:
+        """List enabled webhooks whose next attempt is due and whose workspace has broadcasts behind their cursor, by
+        id: first those behind the id `after`, so that each has its turn."""
 
     async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
         """Record that everything up to `seq` was delivered or did not concern it. The cursor never decreases."""

@@ -252,3 +252,16 @@ async def test_a_webhook_that_answers_slowly_does_not_hold_up_a_round(
         await world.round()
         posted.append(list(world.taker.said))
     assert posted == [["m0"], ["m0", "m1"], ["m0", "m1", "m2"], ["m0", "m1", "m2"]]
+
+
+async def test_each_has_its_turn_although_more_are_due_than_are_posted_to_at_once(world: World) -> None:
+    queries = [await world.query(id=uuid7(START + number)) for number in range(5)]
+    for number in range(5):
+        row = memory(f"m{number}", id=uuid7(START + number))
+        await put(world.database, row)
+        for each in queries:
+            await world.found(each, row)
+        await post_due(world.posting, 2)
+
+    heard = {query_id for query_id, _, _ in world.taker.posts}
+    assert heard == {each.id for each in queries}, "new matches for the first do not put off the last"

@@ -229,3 +229,21 @@ async def test_a_dead_letter_holds_no_more_than_its_webhook_may_hear(store: SqlS
     (letter,) = await store.webhook_letters.webhook_dead_letters("w1", made.id, 10)
 
     assert b"why" not in letter.body
+
+
+async def test_each_has_its_turn_although_more_are_due_than_are_posted_to_at_once(store: SqlStore) -> None:
+    await workspace(store)
+    heard = list[str]()
+
+    class Named(Taker):
+        async def post(self, webhook: Address, seq: int, body: bytes) -> None:
+            heard.append(webhook.url)
+
+    posting = Posting(store, Named(), BACKOFF_S)
+    for number in range(5):
+        await hooked(store, id=f"h-{number}", url=f"https://example.org/{number}")
+    for number in range(5):
+        await raise_one(store, content=f"number {number}")
+        await post_due(store, posting, 2)
+
+    assert {url[-1] for url in heard} == set("01234"), "new broadcasts for the first do not put off the last"

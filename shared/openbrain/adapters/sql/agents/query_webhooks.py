@@ -27,8 +27,8 @@ class SqlQueryWebhooks(Part):
     async def webhooks_of(self, ids: Sequence[str]) -> Mapping[str, QueryWebhook]:
         return await self._read(_named, ids)
 
-    async def due(self, now: int, limit: int) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
-        ids = await self._read(_waiting, now, limit)
+    async def due(self, now: int, limit: int, after: str = "") -> Sequence[tuple[StandingQuery, QueryWebhook]]:
+        ids = await self._read(_waiting, now, limit, after)
         return await self._write(_open, ids, now) if ids else []
 
     async def save_progress(self, webhook: QueryWebhook) -> None:
@@ -45,13 +45,13 @@ class SqlQueryWebhooks(Part):
         await self._change(update(standing_webhooks).where(this).values(**changed))
 
 
-def _waiting(connection: Connection, now: int, limit: int) -> Sequence[str]:
+def _waiting(connection: Connection, now: int, limit: int, after: str) -> Sequence[str]:
     query = (
         select(standing_webhooks.c.id)
         .join(standing_queries, standing_queries.c.id == standing_webhooks.c.id)
         .join(mailboxes, _BOX)
         .where(standing_webhooks.c.next_attempt_at <= now, mailboxes.c.seq > standing_webhooks.c.cursor_seq)
-        .order_by(standing_webhooks.c.next_attempt_at, standing_webhooks.c.id)
+        .order_by(standing_webhooks.c.id <= after, standing_webhooks.c.id)
         .limit(limit)
     )
     return connection.scalars(query).all()

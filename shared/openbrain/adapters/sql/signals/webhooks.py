@@ -57,13 +57,13 @@ class SqlWebhooks(TimedPart):
     async def remove_webhook(self, workspace_id: str, webhook_id: str) -> bool:
         return await self._write(_remove_webhook, workspace_id, webhook_id)
 
-    async def due_webhooks(self, now: int, limit: int) -> Sequence[Webhook]:
+    async def due_webhooks(self, now: int, limit: int, after: str = "") -> Sequence[Webhook]:
         query = (
             select(webhooks)
             .join(workspaces, workspaces.c.id == webhooks.c.workspace_id)
             .where(webhooks.c.disabled_at.is_(None), webhooks.c.next_attempt_at <= now)
             .where(workspaces.c.signal_seq > webhooks.c.cursor_seq, workspaces.c.deleted_at.is_(None))
-            .order_by(webhooks.c.next_attempt_at, webhooks.c.id)
+            .order_by(webhooks.c.id <= after, webhooks.c.id)
             .limit(limit)
         )
         return [_webhook(row) for row in await self._rows(query)]
