@@ -9,7 +9,7 @@ import pytest
 
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.domain.errors import Invalid, TryLater
+from openbrain.domain.errors import Invalid, SetupError, TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.ports.store.operations import Operation, OperationStatus, Progress
 from openbrain_housekeeper.jobs.operations import Worker
@@ -276,3 +276,32 @@ async def test_a_long_step_keeps_its_hold(store: SqlStore) -> None:
         return (await standing(store, operation_id)).status is OperationStatus.DONE
 
     await until(done)
+
+
+async def test_a_hold_is_kept_on_after_an_unexpected_error(store: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    operation_id = await asked(store, 1)
+    go, kept = asyncio.Event(), list[bool]()
+    keep = store.operations.keep_operation
+
+    async def keep_operation(*_: object) -> bool:
+        kept.append(False)
+        if len(kept) == 1:
+            raise SetupError("the truth's tables are missing")
+        if len(kept) == 2:
+            raise LookupError
+        return await keep(operation_id, "one", 30)
+
+    async def long(_operation: Operation) -> None:
+        await go.wait()
+
+    async def again() -> bool:
+        return len(kept) > 2
+
+    monkeypatch.setattr(store.operations, "keep_operation", keep_operation)
+    one = Worker(store.operations, {"count": Counting(before=long)}, "one", hold_s=0.03, pace_s=0)
+    task = asyncio.create_task(one.round())
+    await until(again)
+    go.set()
+    await task
+
+    assert (await standing(store, operation_id)).status is OperationStatus.DONE

@@ -6,7 +6,7 @@ A step may be repeated: whoever takes over an operation repeats the steps that a
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import structlog
@@ -96,9 +96,13 @@ class Worker:
         async def keep() -> None:
             while not lost.is_set():
                 await asyncio.sleep(self._hold_s / 3)
-                with suppress(TryLater):
+                try:
                     if not await self._operations.keep_operation(held.id, self._holder, self._hold_s):
                         lost.set()
+                except TryLater:
+                    continue
+                except Exception as error:  # noqa: BLE001 - whatever a database says, the next attempt may succeed
+                    _log.warning("operation.hold_not_renewed", id=held.id, kind=held.kind, message=error_text(error))
 
         task = asyncio.create_task(keep(), name=f"keep {held.id}")
         try:
