@@ -1,15 +1,17 @@
 """A missing index: created and logged, retried silently while it can't be created, left alone if it was dropped."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from structlog.testing import capture_logs
 
 from openbrain.domain.errors import IndexMissing, TryLater
 from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
+from openbrain_housekeeper.jobs import index_refill
 from openbrain_housekeeper.jobs.index_refill import IndexRefill
 from openbrain_housekeeper.reconciliation.verification import Verifier
 from tests.support.store.fixtures import FakeClock
@@ -131,3 +133,32 @@ async def test_a_lost_index_is_refilled_while_another_one_does_not_answer() -> N
 
 async def test_a_lost_index_of_another_builder_is_not_taken_for_filled() -> None:
     assert await refilled(Emptied(), "older") == ["v-1"]
+
+
+async def test_a_lost_index_is_refilled_while_the_refill_of_another_fails() -> None:
+    assert await refilled(Emptied(), "b") == ["t-1", "v-1"]
+
+
+async def test_a_lost_index_is_refilled_while_the_refill_of_another_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text indexer is down, so that nothing takes what was announced."""
+    filled = list[str]()
+
+    async def pieces(_: IndexRefill, generation: Generation) -> AsyncIterator[bool]:
+        while generation.kind is IndexKind.TEXT:
+            yield True
+        for _piece in range(2):
+            yield False
+        filled.append(generation.name)
+
+    monkeypatch.setattr(IndexRefill, "_filled", pieces)
+    indexes = {kind: lambda: cast("Any", Emptied()) for kind in IndexKind}
+    nothing = cast("Any", None)
+    refill = IndexRefill(Verifier(cast("Any", Lost("b")), indexes, nothing, FakeClock(), nothing), nothing)
+
+    pauses = list[float]()
+    while not filled and len(pauses) < 9:
+        await refill.round()
+        pauses.append(refill.pause_s)
+
+    assert filled == ["v-1"]
+    assert pauses == [index_refill.SHORT_S, index_refill.SHORT_S, index_refill.WAIT_S]

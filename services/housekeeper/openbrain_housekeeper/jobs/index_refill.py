@@ -1,5 +1,6 @@
 """Detects an index that lost its data, creates it again if missing, and refills it from the database."""
 
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 
@@ -29,49 +30,56 @@ _log = structlog.get_logger(__name__)
 
 
 class IndexRefill:
-    """Checks the indexes periodically; refills one that lost data, one piece per round."""
+    """Checks the indexes periodically; refills those that lost data, one piece of each per round."""
 
-    def __init__(self, verifier: Verifier, prepare: Prepare) -> None:
-        self._own, self._prepare = verifier, prepare
+    def __init__(self, verifier: Verifier, prepare: Prepare, time: Callable[[], float] = time.monotonic) -> None:
+        self._own, self._prepare, self._time = verifier, prepare, time
         self._noted: dict[str, int] = {}
         """When this process last wrote an epoch into each index."""
-        self._pieces: AsyncIterator[bool] | None = None
+        self._refills: dict[tuple[IndexKind, str], AsyncIterator[bool]] = {}
+        self._look_at = 0.0
         self.pause_s = LOOK_S
         """The pause after the last round."""
 
     async def round(self) -> int:
         """Return 1 after a piece of work. After an error the refill starts again."""
-        if self._pieces is None:
-            lost = await self._look()
-            if lost is None:
-                self.pause_s = LOOK_S
-                return 0
-            self._pieces = self._filled(lost)
-        pieces, self._pieces = self._pieces, None
-        try:
-            self.pause_s = WAIT_S if await anext(pieces) else SHORT_S
-        except StopAsyncIteration:
-            return 1
-        self._pieces = pieces
+        self.pause_s = LOOK_S
+        if not self._refills or self._time() >= self._look_at:
+            self._look_at = self._time() + LOOK_S
+            await self._look()
+        if not self._refills:
+            return 0
+        self.pause_s = WAIT_S
+        for key in list(self._refills):
+            pieces = self._refills.pop(key)
+            try:
+                waits = await anext(pieces)
+            except StopAsyncIteration:
+                continue
+            self._refills[key] = pieces
+            if not waits:
+                self.pause_s = SHORT_S
         return 1
 
-    async def _look(self) -> Generation | None:
-        """Return a generation to refill, if any: one that this version builds, and whose server answers. Periodically
-        write a new epoch into a complete serving one."""
+    async def _look(self) -> None:
+        """Begin to refill lost generations that this version builds, and whose server answers. Periodically write a new
+        epoch into a complete serving one."""
         looked: set[tuple[IndexKind, str]] = set()
         for generation in await self._own.store.generations.generations():
-            index = self._own.indexes[generation.kind]()
-            if generation.status == GenerationStatus.RETIRED or generation.builder != index.builder:
+            index, key = self._own.indexes[generation.kind](), (generation.kind, generation.name)
+            retired = generation.status == GenerationStatus.RETIRED
+            if retired or generation.builder != index.builder or key in self._refills:
                 continue
             try:
                 lost = await self._lost(index, generation)
             except TryLater:
                 continue  # unreachable: services and API report that
-            looked.add((generation.kind, generation.name))
+            looked.add(key)
             if lost and generation.status != GenerationStatus.BUILDING:  # its reindex compares it
                 await self._own.store.generations.lost(generation)
-        standing = [item for item in await self._own.generations() if (item.kind, item.name) in looked]
-        return next((item for item in standing if item.lost_at), None)
+        for item in await self._own.generations():
+            if item.lost_at and (item.kind, item.name) in looked:
+                self._refills[item.kind, item.name] = self._filled(item)
 
     async def _lost(self, index: Index, generation: Generation) -> bool:
         name, serves = generation.name, generation.status == GenerationStatus.SERVING
