@@ -11,7 +11,7 @@ import structlog
 
 from openbrain.domain.errors import error_kind, error_text
 from openbrain.domain.events.streams import replays
-from openbrain.domain.tasks import cancel
+from openbrain.domain.tasks import all_ended, cancel
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import ConsumerGroup
 from openbrain.streams.group.delivery import Entry
@@ -132,12 +132,8 @@ class Session:
         """Call after FastStream stopped: give back pending entries, and disconnect."""
         self.runtime.closed.set()
         await cancel(self._keeping)
-        for consumer in self.consumers.values():
-            with contextlib.suppress(*AWAY):
-                released = await consumer.group.release()
-                consumer.count("released", released)
-                if released:
-                    _log.info("streams.entries_released", stream=consumer.group.stream, entries=released)
+        # At once: a server that does not answer is waited for once, not for each stream.
+        await all_ended(_release(consumer) for consumer in self.consumers.values())
         await disconnect(self.client)
 
     def stuck(self) -> list[str]:
@@ -157,6 +153,14 @@ class Session:
         """Raise `MostFail` if a consumer is stopped because most entries fail."""
         for consumer in self.consumers.values():
             consumer.limit.check()
+
+
+async def _release(consumer: Consumer) -> None:
+    with contextlib.suppress(*AWAY):
+        released = await consumer.group.release()
+        consumer.count("released", released)
+        if released:
+            _log.info("streams.entries_released", stream=consumer.group.stream, entries=released)
 
 
 def _never() -> bool:

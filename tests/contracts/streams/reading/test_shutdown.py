@@ -2,12 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from redis.exceptions import TimeoutError as NoAnswer
 
 from openbrain.domain.errors import TryLater
+from openbrain.domain.events.streams import SIGNAL_RAISED
+from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.reading.session import Session
 from tests.support.streams.consumers import Seen, eventually, looking, publish, scaled, service, started, stored
 from tests.support.waiting import PATIENCE_S
 
@@ -162,3 +167,29 @@ async def test_what_arrives_while_rooms_come_and_go_waits_for_no_lease(url: str)
 
 async def _at_least(looks: Any, number: int) -> bool:
     return bool(await looks.pending() >= number)
+
+
+async def test_a_silent_server_holds_up_the_end_once_and_not_for_each_stream() -> None:
+    asked = list[str]()
+    all_asked = asyncio.Event()
+
+    async def nothing(_: Sequence[Delivery[Any]]) -> None: ...
+
+    streams = [Subscription(spec=SIGNAL_RAISED, handler=nothing, workspace=name) for name in ("w1", "w2", None)]
+    session = Session("amygdala", streams, Streams(url="redis://localhost:1"), asyncio.Lock(), 1)
+
+    class Silent:
+        stream = "s"
+
+        async def release(self) -> int:
+            asked.append(self.stream)
+            if len(asked) == len(session.consumers):
+                all_asked.set()
+            await all_asked.wait()
+            raise NoAnswer
+
+    for consumer in session.consumers.values():
+        consumer.group = cast("Any", Silent())
+    async with asyncio.timeout(PATIENCE_S):
+        await session.finish()
+    assert len(asked) == 6
