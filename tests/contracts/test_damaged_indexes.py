@@ -163,6 +163,18 @@ async def test_after_a_kill_before_the_first_flush_the_log_is_read(tmp_path: Pat
     await again.close()
 
 
+async def test_a_copy_put_in_its_place_meanwhile_is_not_sealed_unseen(made: Made, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(made.generation, copy)
+    zeros(next(copy.glob(TELLING[made.kind][0])))
+    index = await made.reopen()
+    made.generation.rename(tmp_path / "former")
+    copy.rename(made.generation)
+    await index.close()
+
+    assert break_seal(made.generation) is Seal.BROKEN, "its own seal shows the damage"
+
+
 async def test_after_a_kill_a_whole_one_stays(made: Made) -> None:
     (made.generation / SEAL).unlink()
     index = await made.reopen()

@@ -229,7 +229,8 @@ class Generation:
             if writer is not None:
                 with contextlib.suppress(ValueError):  # a merge that fails loses nothing
                     writer.wait_merging_threads()
-                    close_with_seal(self._path)
+                    if not self.gone():
+                        close_with_seal(self._path)
 
 
 def _in_use(path: Path) -> bool:
