@@ -229,6 +229,25 @@ async def test_a_page_that_hides_what_follows_is_left_alone(kept: Brain, vault: 
     assert [content for _, _, content in marks(vault, other["vault_path"])] == ["second"]
 
 
+async def test_a_repeated_post_is_told_where_it_stands(kept: Brain, vault: Path) -> None:
+    """Also if that is its second page, or if somebody has removed its page meanwhile."""
+    signal = {**LESSON, "type": "signal", "content": "it burns"}
+    async with await client(kept) as ada:
+        first = (await ada.post("/marker", json=LESSON)).json()
+        page = vault / str(first["vault_path"])
+        page.write_text("```\nthis fence never ends\n", encoding="utf-8")
+        beside = (await ada.post("/marker", json={**LESSON, "content": "other"})).json()
+        again = (await ada.post("/marker", json={**LESSON, "content": "other"})).json()
+        raised = await ada.post("/marker", json=signal)
+        (vault / str(raised.json()["vault_path"])).unlink()
+        removed = await ada.post("/marker", json=signal)
+
+    assert beside["vault_path"] != first["vault_path"]
+    assert (again["vault_path"], again["idempotent_replay"]) == (beside["vault_path"], True)
+    assert (raised.status_code, removed.status_code) == (201, 201)
+    assert (removed.json()["vault_path"], removed.json()["signal_id"]) == (raised.json()["vault_path"], None)
+
+
 async def test_a_vault_that_another_writes_into_is_busy(kept: Brain, vault: Path) -> None:
     before = tree(vault)
     async with await client(kept) as ada, vault_writer(kept.store.leases, "w1"):

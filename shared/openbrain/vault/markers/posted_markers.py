@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -85,7 +86,7 @@ def is_signal_page(path: str) -> bool:
 def change_of(folder: Folder, post: Post, path: str) -> tuple[Change, bool]:
     """The change that writes a post, and whether its page existed before. If the page already contains the post, the
     change has no effect."""
-    for name in (path, f"{path.removesuffix('.md')}-{_short(post)}.md"):
+    for name in _names(post, path):
         try:
             text = folder.read(name)
         except NotFound:
@@ -99,6 +100,20 @@ def change_of(folder: Folder, post: Post, path: str) -> tuple[Change, bool]:
         if len(after.encode()) <= folder.max_bytes and _stands(after, name, post):
             return Change(name, None if text is None else sha256(text.encode()), after.encode()), text is not None
     raise Invalid("content", "can't be put into the vault: its page can't be read; mend that first")
+
+
+def place_of(folder: Folder, post: Post, path: str) -> str:
+    """The page that contains a post which was written before; `path` if none does, because it was edited since."""
+    for name in _names(post, path):
+        with suppress(NotFound, Invalid):
+            if _block(post) in folder.read(name):
+                return name
+    return path
+
+
+def _names(post: Post, path: str) -> tuple[str, str]:
+    """The page for a post, and the one to use if that can't take it."""
+    return path, f"{path.removesuffix('.md')}-{_short(post)}.md"
 
 
 def slug(title: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from openbrain.contract.vault.pages import InboxBody, Ingested, MarkerBody, MarkerWritten, PageWritten
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import Invalid
+from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.events.data import SignalRaised
 from openbrain.domain.limits import CONTENT_CHARS
 from openbrain.domain.memory import MICROSECONDS
@@ -76,7 +76,11 @@ async def marker(call: Call[MarkerBody, Nothing]) -> Response:
     write, done = await write_once(
         call, folder, WriteRequest(key, digest, lambda at: posted_markers.path_of(folder, post(at)), draft)
     )
-    result = done.response if done else {"action": "unchanged", "vault_path": write.path, "written_bytes": 0}
+    if done is None:
+        place = await asyncio.to_thread(posted_markers.place_of, folder, post(write.at), write.path)
+        result = {"action": "unchanged", "vault_path": place, "written_bytes": 0}
+    else:
+        result = done.response
     signal_id = None
     if ended is not None:
         await resolve(call, ended, post(write.at), write.at)
@@ -222,8 +226,12 @@ def _may_raise(call: Call[Any, Any]) -> bool:
 
 
 async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None:
-    """Raise the page's signal as the next tick would. Both use the same key, so that the second has no effect."""
-    page = parse_arc(path, folder.read(path), 0)
+    """Raise the page's signal as the next tick would. Both use the same key, so that the second has no effect. None if
+    somebody has removed the page meanwhile."""
+    try:
+        page = parse_arc(path, folder.read(path), 0)
+    except (NotFound, Invalid):
+        return None
     for mark in page.signals:
         if mark.severity not in set(Severity):
             continue
