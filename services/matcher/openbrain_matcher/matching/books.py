@@ -31,7 +31,8 @@ class Books:
 
     async def _fresh(self, workspace_id: str, seq: int) -> Book:
         book, made_at = self._books.pop(workspace_id, (Book(), self._clock.now()))
-        if self._clock.now() - made_at > KEPT:
+        # A book ahead of the counter is of before a restore of the database.
+        if self._clock.now() - made_at > KEPT or book.seq > seq:
             book, made_at = Book(), self._clock.now()
         while book.seq < seq:
             changed = await self._queries.changed_queries(workspace_id, book.seq, _PAGE)

@@ -9,10 +9,11 @@ from typing import Any, cast
 from unittest.mock import AsyncMock
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, delete, update
 
 from openbrain.adapters.sql.agents.standing_queries import SqlStandingQueries
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.agent_tables import standing_queries, standing_query_counters
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain import limits
@@ -30,6 +31,7 @@ from openbrain.ports.store.writes import Status
 from openbrain.ports.subscriptions import Match, MatchedMemory, QueuedMemory, Replay, StandingQuery
 from openbrain.usecases.auth import hash_secret, issue, successor
 from openbrain_matcher.jobs.backlog import embed_queries
+from openbrain_matcher.matching.books import Books
 from tests.contracts.store.work.test_lifecycle import running
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, FakeClock, memory, origin, viewer, write
@@ -329,3 +331,25 @@ async def test_a_query_whose_text_was_cleaned_has_no_vector_of_its_former_text(
     assert (await store.standing_queries.last_changes(["w1"]))["w1"] == told.change_seq
     lacking = [each.id for each in await store.standing_queries.without_vector(MODEL, 9)]
     assert lacking == ([] if told.query == ERASED else [cleaned.id]), "nothing is near an erased text"
+
+
+async def test_a_matcher_reads_the_queries_of_a_database_that_was_put_back(
+    store: SqlStore, database: Database, clock: FakeClock, key: str
+) -> None:
+    kept = await store.standing_queries.add_query(query(key), {})
+    for _ in range(2):
+        await store.standing_queries.add_query(query(key, "lost"), {})
+    books = Books(store.standing_queries, clock)
+    assert len((await books.fresh(["w1"]))["w1"]) == 3
+
+    def put_back(connection: Connection) -> int:
+        rows, counter = standing_queries.c, standing_query_counters
+        connection.execute(update(counter).values(change_seq=kept.change_seq, queries=1))
+        return connection.execute(delete(standing_queries).where(rows.change_seq > kept.change_seq)).rowcount
+
+    await database.write(put_back)
+    added = await store.standing_queries.add_query(query(key, "", agent_id="bo"), {})
+
+    book = (await books.fresh(["w1"]))["w1"]
+    assert [each.query.id for each in book.find(memory("anything"), (), MODEL)] == [added.id]
+    assert len(book) == 2
