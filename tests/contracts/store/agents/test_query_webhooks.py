@@ -17,7 +17,8 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS, Memory
 from openbrain.ports.agents import Message
 from openbrain.ports.http import Address
-from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.tenants import CLOSE, Workspace
 from openbrain.ports.subscriptions import Match, MatchedMemory, QueryWebhook, StandingQuery
 from openbrain.usecases.auth import hash_secret, issue, successor
 from openbrain_matcher.jobs import webhooks
@@ -265,3 +266,18 @@ async def test_each_has_its_turn_although_more_are_due_than_are_posted_to_at_onc
 
     heard = {query_id for query_id, _, _ in world.taker.posts}
     assert heard == {each.id for each in queries}, "new matches for the first do not put off the last"
+
+
+async def test_nothing_of_a_workspace_that_is_being_deleted_is_posted_or_delivered(world: World) -> None:
+    row, other, query = memory("m", id=uuid7(START)), memory("other", id=uuid7(START + 1)), await world.query()
+    await put(world.database, row, other)
+    await world.found(query, row)
+    deletion = Operation(id=uuid7(START), workspace_id="w1", kind=CLOSE, actor="op", request={"workspace": "w1"})
+    await world.store.workspaces.close_workspace("w1", deletion)
+
+    await world.round()
+    assert world.taker.said == []
+    match = Match(
+        query=query, memory_id=other.id, revision=1, org="", content_hash=other.content_hash, similarity=None
+    )
+    assert await world.store.matches.deliver("w1", [match], [], world.clock.now()) == []

@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, exists, func, insert, or_, select, update
 
 from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import among, chunks, insert_missing
 from openbrain.adapters.sql.memories.conditions import LIVING
 from openbrain.adapters.sql.schema.agent_tables import mailboxes, match_queue, messages, standing_queries
-from openbrain.adapters.sql.schema.tables import api_keys, memories
+from openbrain.adapters.sql.schema.tables import api_keys, memories, workspaces
 from openbrain.domain.ids import uuid7
 from openbrain.ports.subscriptions import Match, MatchedMemory, QueuedMemory
 
@@ -97,7 +97,8 @@ def of_open_keys(connection: Connection, queries: Collection[str], now: int) -> 
 
 def _open(connection: Connection, ids: set[str], now: int) -> set[str]:
     table = api_keys.c
-    lasting = and_(table.revoked_at.is_(None), or_(table.expires_at.is_(None), table.expires_at > now))
+    closed = exists().where(workspaces.c.id == table.workspace_id, workspaces.c.deleted_at.is_not(None))
+    lasting = and_(table.revoked_at.is_(None), or_(table.expires_at.is_(None), table.expires_at > now), ~closed)
     return {row.id for row in among(connection, select(table.id).where(lasting), table.id, ids)}
 
 
