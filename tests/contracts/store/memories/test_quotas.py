@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.access.visibility import Criteria, visible
 from openbrain.domain.errors import NeverRetry, QuotaExceeded
 from openbrain.domain.events.envelope import CloudEvent, event_type
@@ -22,6 +24,7 @@ from openbrain.usecases.submit import Tenants
 from openbrain_ingest.handlers.memory_submitted import accept
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import FakeClock, memory, origin, rows, stored, viewer, write
+from tests.support.store.parts import LostResponses
 
 
 @pytest.fixture
@@ -61,6 +64,23 @@ async def test_what_does_not_fit_is_refused_and_its_neighbours_are_stored(
     assert await used(limited) == await counted(database) == Usage(3, 3)
     for table in ("memory_history", "outbox"):
         assert (await rows(database, f"SELECT count(*) AS n FROM {table}"))[0]["n"] == 3
+
+
+async def test_a_lost_response_to_the_commit_refuses_and_counts_nothing_twice(
+    limited: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    twice = SqlMemoryWrites(cast("Database", LostResponses(database)), clock)
+
+    for offered in ("a", "bc", "d"):
+        outcomes = await twice.remember([write(text) for text in offered])
+        full = offered == "d"
+        assert [outcome.status for outcome in outcomes] == [Status.REFUSED if full else Status.CREATED] * len(offered)
+        assert await used(limited) == await counted(database)
+    (first, *_) = await limited.memories.listing(visible(viewer(), Criteria(), 0), 1)
+    await twice.update(Edit(memory_id=first.id, viewer=viewer(), origin=origin(), content="longer"))
+    await twice.forget(first.id, viewer(), origin(), "")
+    await twice.restore(first.id, viewer(), origin(), "")
+    assert await used(limited) == await counted(database) == Usage(3, 8)
 
 
 async def test_an_idempotency_key_of_what_was_refused_is_free(limited: SqlStore) -> None:

@@ -2,18 +2,17 @@
 
 Only a workspace with a quota has a row in `workspace_usage`. Its writers lock that row in turn, so the count is exact.
 Other processes notice a new quota within `FRESH`; so until `SETTLED` after it was set, every write recounts the
-memories, and the next one after that once more. If a response is lost after its commit, a retry may count a memory
-twice; setting the quota again recounts.
+memories, and the next one after that once more.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, or_, select, update
 
-from openbrain.adapters.sql.engine.statements import is_sqlite, slot
+from openbrain.adapters.sql.engine.statements import among, is_sqlite, slot
 from openbrain.adapters.sql.schema.inserts import insert_rows
-from openbrain.adapters.sql.schema.tables import workspace_usage, workspaces
+from openbrain.adapters.sql.schema.tables import memories, workspace_usage, workspaces
 from openbrain.domain.caches import Fresh
 from openbrain.domain.errors import QuotaExceeded
 from openbrain.domain.memory import MICROSECONDS, Memory
@@ -76,13 +75,21 @@ def remember_within(
     limited = sorted({write.memory.workspace_id for write in writes} & quotas.keys())
     if not limited:
         return remember(connection, writes, now)
-    offered = {name: total([item.memory for item in writes if item.memory.workspace_id == name]) for name in limited}
-    if all(quotas[name].refusal(used_by(connection, name, now), offered[name]) is None for name in limited):
+    used = {name: used_by(connection, name, now) for name in limited}
+    stored = _stored(connection, [write.memory.id for write in writes if write.memory.workspace_id in used])
+    new = [write.memory for write in writes if write.memory.id not in stored]
+    offered = {name: total([memory for memory in new if memory.workspace_id == name]) for name in limited}
+    if all(quotas[name].refusal(used[name], offered[name]) is None for name in limited):
         outcomes = remember(connection, writes, now)
         for name in limited:
-            _add_created(connection, name, outcomes)
+            _add_created(connection, name, outcomes, stored)
         return outcomes
-    return [_alone(connection, write, now, quotas.get(write.memory.workspace_id), remember) for write in writes]
+    return [_alone(connection, write, now, quotas.get(write.memory.workspace_id), stored, remember) for write in writes]
+
+
+def _stored(connection: Connection, ids: Sequence[str]) -> frozenset[str]:
+    """Return the ids of rows that are there, and counted: a retry after a lost response finds its own."""
+    return frozenset(row.id for row in among(connection, select(memories.c.id), memories.c.id, ids))
 
 
 def _alone(
@@ -90,6 +97,7 @@ def _alone(
     write: Write,
     now: int,
     quota: Quota | None,
+    stored: Collection[str],
     remember: Callable[[Connection, Sequence[Write], int], list[Outcome]],
 ) -> Outcome:
     """Run one write; roll it back if it is no duplicate and does not fit."""
@@ -100,7 +108,7 @@ def _alone(
     try:
         with connection.begin_nested():
             outcomes = remember(connection, [write], now)
-            _add_created(connection, name, outcomes)
+            _add_created(connection, name, outcomes, stored)
             after = used_by(connection, name, now)
             added = Usage(after.memories - before.memories, after.bytes - before.bytes)
             if (refusal := quota.refusal(before, added)) is not None:
@@ -193,9 +201,12 @@ def total(some: Sequence[Memory]) -> Usage:
     return Usage(len(some), sum(size(item) for item in some))
 
 
-def _add_created(connection: Connection, workspace_id: str, outcomes: Sequence[Outcome]) -> None:
+def _add_created(
+    connection: Connection, workspace_id: str, outcomes: Sequence[Outcome], stored: Collection[str]
+) -> None:
     new = [outcome.memory for outcome in outcomes if outcome.status is Status.CREATED and outcome.memory is not None]
-    _add(connection, workspace_id, total([memory for memory in new if memory.workspace_id == workspace_id]))
+    mine = [memory for memory in new if memory.workspace_id == workspace_id and memory.id not in stored]
+    _add(connection, workspace_id, total(mine))
 
 
 def _add(connection: Connection, workspace_id: str, added: Usage) -> None:
