@@ -8,7 +8,7 @@ unreachable when they were created, or because another model takes over.
 from array import array
 from collections.abc import Sequence
 
-from openbrain.domain.errors import NeverRetry
+from openbrain.domain.errors import OpenBrainError, SetupError, TryLater
 from openbrain.domain.ids import LAST_ID
 from openbrain.domain.memory import DAY
 from openbrain.ports.clock import Clock
@@ -55,10 +55,13 @@ async def embed_queries(store: Store, embedders: Embedders, clock: Clock) -> int
 
 
 async def _embedded(queries: Sequence[str], embedder: Embedder, dimensions: int) -> Sequence["array[float]"]:
-    """Embed queries. One that the model refuses gets a zero vector, which is near nothing: it matches by its words."""
+    """Embed queries. One that the model refuses, or fails on although it answers, gets a zero vector, which is near
+    nothing: it matches by its words."""
     try:
         return await embedder.embed_queries(queries)
-    except NeverRetry:
+    except (TryLater, SetupError):
+        raise
+    except OpenBrainError:
         if len(queries) == 1:
             return [array("f", bytes(4 * dimensions))]
     half = len(queries) // 2

@@ -277,7 +277,5 @@ async def test_nothing_of_a_workspace_that_is_being_deleted_is_posted_or_deliver
 
     await world.round()
     assert world.taker.said == []
-    match = Match(
-        query=query, memory_id=other.id, revision=1, org="", content_hash=other.content_hash, similarity=None
-    )
+    match = Match(query=query, memory_id=other.id, revision=1, org="", content_hash=other.content_hash, similarity=None)
     assert await world.store.matches.deliver("w1", [match], [], world.clock.now()) == []

@@ -2,6 +2,7 @@
 
 import asyncio
 from array import array
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Criteria, Viewer
-from openbrain.domain.errors import Conflict, NotFound, TryLater
+from openbrain.domain.errors import Conflict, NeverRetry, NotFound, OpenBrainError, TryLater
 from openbrain.domain.ids import joined_hash, uuid7
 from openbrain.domain.memory import DAY, Memory, MemoryType, Scope
 from openbrain.ports.agents import Message
@@ -285,6 +286,30 @@ async def test_what_a_query_missed_without_a_vector_is_replayed_even_if_the_job_
     assert (await store.standing_queries.query_vectors([made.id])).keys() == {made.id}
     (missed,) = (await store.replays.replays_of([made.id])).values()
     assert (missed.since, missed.again) == (made.created_at, False)
+
+
+@pytest.mark.parametrize("kind", [NeverRetry, OpenBrainError])
+async def test_a_query_that_the_model_fails_on_holds_up_no_other(
+    store: SqlStore, key: str, kind: type[OpenBrainError]
+) -> None:
+    """A text can end the runner of Ollama each time, which is no refusal."""
+    made = [await store.standing_queries.add_query(query(key, text), {}) for text in ("one", "poison", "two")]
+
+    async def embed(queries: Sequence[str]) -> Sequence["array[float]"]:
+        if "poison" in queries:
+            raise kind("it ended twice on one of the inputs, yet answers others")
+        return [array("f", [1, 0])] * len(queries)
+
+    written = AsyncMock(return_value=[SimpleNamespace(model=MODEL, dimensions=2)])
+    some: Any = SimpleNamespace(
+        generations=SimpleNamespace(written=written), standing_queries=store.standing_queries, replays=store.replays
+    )
+    embedders: Any = SimpleNamespace(for_questions=AsyncMock(return_value=SimpleNamespace(embed_queries=embed)))
+
+    assert await embed_queries(some, embedders, FakeClock()) == 3
+
+    vectors = await store.standing_queries.query_vectors([each.id for each in made])
+    assert [[*vectors[each.id][MODEL]] for each in made] == [[1, 0], [0, 0], [1, 0]]
 
 
 @pytest.mark.parametrize("since", [START - 30 * DAY, START + 30 * DAY])
