@@ -151,10 +151,16 @@ class StandingQueries(Protocol):
         """List some queries that have a text, not an erased one, but no vector of this model."""
 
     async def save_query_vectors(
-        self, model: str, vectors: Mapping[str, "array[float]"], missed: Sequence[Replay] = ()
+        self,
+        model: str,
+        vectors: Mapping[str, "array[float]"],
+        missed: Sequence[Replay] = (),
+        *,
+        texts: Mapping[str, str] | None = None,
     ) -> None:
         """Store vectors by query, and start the replays `missed` in the same transaction; one that runs already is
-        extended, not replaced. Queries removed meanwhile are skipped."""
+        extended, not replaced. Queries removed meanwhile are skipped, and those whose text is not the one embedded, if
+        `texts` names it."""
 
     async def purge_queries(self, before: int, limit: int) -> int:
         """Delete queries removed before `before`. Return how many."""

@@ -49,7 +49,8 @@ async def embed_queries(store: Store, embedders: Embedders, clock: Clock) -> int
             for query in lacking
             if query.id not in known
         ]
-        await store.standing_queries.save_query_vectors(generation.model, by_query, missed)
+        texts = {item.id: item.query for item in lacking}
+        await store.standing_queries.save_query_vectors(generation.model, by_query, missed, texts=texts)
         made += len(by_query)
     return made
 

@@ -288,6 +288,23 @@ async def test_what_a_query_missed_without_a_vector_is_replayed_even_if_the_job_
     assert (missed.since, missed.again) == (made.created_at, False)
 
 
+async def test_no_vector_is_stored_of_a_text_that_was_cleaned_while_it_was_embedded(
+    store: SqlStore, clock: FakeClock, key: str
+) -> None:
+    made = await store.standing_queries.add_query(query(key, "what anna pays"), {})
+    operation = await running(store, clock, CLEAN)
+    await store.cleansing.clean_others(operation, lambda text: text.replace("anna", "[name]"), dry_run=False)
+    missed = Replay(query=made, since=START, before=(START + DAY, "z"), again=False)
+
+    await store.standing_queries.save_query_vectors(
+        MODEL, {made.id: array("f", [1, 0])}, [missed], texts={made.id: made.query}
+    )
+
+    assert await store.standing_queries.query_vectors([made.id]) == {}
+    assert [each.id for each in await store.standing_queries.without_vector(MODEL, 9)] == [made.id]
+    assert await store.replays.replays(9) == [], "it begins when the query has its vector"
+
+
 @pytest.mark.parametrize("kind", [NeverRetry, OpenBrainError])
 async def test_a_query_that_the_model_fails_on_holds_up_no_other(
     store: SqlStore, key: str, kind: type[OpenBrainError]

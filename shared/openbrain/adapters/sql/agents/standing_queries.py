@@ -78,9 +78,14 @@ class SqlStandingQueries(TimedPart):
         return await self._queries(query.order_by(table.id).limit(limit))
 
     async def save_query_vectors(
-        self, model: str, vectors: Mapping[str, "array[float]"], missed: Sequence[Replay] = ()
+        self,
+        model: str,
+        vectors: Mapping[str, "array[float]"],
+        missed: Sequence[Replay] = (),
+        *,
+        texts: Mapping[str, str] | None = None,
     ) -> None:
-        await self._write(_save_vectors, model, vectors, missed)
+        await self._write(_save_vectors, model, vectors, missed, texts or {})
 
     async def purge_queries(self, before: int, limit: int) -> int:
         old = select(standing_queries.c.id).where(standing_queries.c.deleted_at < before)
@@ -176,7 +181,11 @@ def _remove(connection: Connection, viewer: Viewer, query_id: str, now: int) -> 
 
 
 def _save_vectors(
-    connection: Connection, model: str, vectors: Mapping[str, "array[float]"], missed: Sequence[Replay]
+    connection: Connection,
+    model: str,
+    vectors: Mapping[str, "array[float]"],
+    missed: Sequence[Replay],
+    texts: Mapping[str, str],
 ) -> None:
     named = select(standing_queries.c.id, standing_queries.c.workspace_id).where(
         standing_queries.c.id.in_(sorted(vectors))
@@ -184,25 +193,29 @@ def _save_vectors(
     by_workspace: defaultdict[str, list[str]] = defaultdict(list)
     for query_id, workspace_id in connection.execute(named):
         by_workspace[workspace_id].append(query_id)
+    done: set[str] = set()
     for workspace_id, ids in sorted(by_workspace.items()):
-        here = _number_anew(connection, workspace_id, ids)
+        living = _number_anew(connection, workspace_id, ids)
+        here = [item for item, text in living.items() if texts.get(item, text) == text]
         _put_vectors(connection, workspace_id, {(item, model): vectors[item] for item in here})
+        done.update(here)
     for replay in missed:
-        begin_replay(connection, replay, join=True)
+        if replay.query.id in done:
+            begin_replay(connection, replay, join=True)
 
 
 def forget_vectors(connection: Connection, workspace_id: str, ids: Sequence[str]) -> None:
     """Remove the vectors of queries whose text is changed, so that they are embedded again, and tell the readers. Call
     before the change: the counter is always locked first."""
-    for some in chunks(_number_anew(connection, workspace_id, ids)):
+    for some in chunks(list(_number_anew(connection, workspace_id, ids))):
         connection.execute(delete(standing_query_vectors).where(standing_query_vectors.c.query_id.in_(some)))
 
 
-def _number_anew(connection: Connection, workspace_id: str, ids: Sequence[str]) -> list[str]:
-    """Number a change of each of these queries that is live; return those."""
+def _number_anew(connection: Connection, workspace_id: str, ids: Sequence[str]) -> dict[str, str]:
+    """Number a change of each of these queries that is live; return their texts by id."""
     seq, count = _lock_counter(connection, workspace_id)
-    living = select(standing_queries.c.id).where(_STANDS)
-    here = sorted(row.id for row in among(connection, living, standing_queries.c.id, ids))
+    living = select(standing_queries.c.id, standing_queries.c.query).where(_STANDS)
+    here = {row.id: row.query for row in among(connection, living, standing_queries.c.id, ids)}
     for number, query_id in enumerate(here, seq + 1):
         this = standing_queries.c.id == query_id
         connection.execute(update(standing_queries).where(this).values(change_seq=number))
