@@ -61,7 +61,10 @@ class Listening:
         progress = self._hearing.progress
         while progress.done < until or progress.gap:
             before = progress.done
-            await self._hearing.missed(await self._api.missed(before))
+            page = await self._api.missed(before)
+            if self._hearing.progress is not progress:
+                return  # the database was restored meanwhile: these numbers no longer count
+            await self._hearing.missed(page)
             if progress.done == before:
                 return
 
@@ -89,9 +92,11 @@ class Listening:
         while True:
             await self._alone.wait()
             try:
-                known = hearing.progress.done
+                progress, known = hearing.progress, hearing.progress.done
                 async for news in self._api.stream(known):
                     backoff.reset()
+                    if hearing.progress is not progress:
+                        break  # the database was restored meanwhile: these numbers no longer count
                     await self._hear(news, known)
                     if not self._alone.is_set():
                         break
