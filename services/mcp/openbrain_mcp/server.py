@@ -106,7 +106,9 @@ class BrainServer(MCPServer[Any]):
         name, arguments, meta = params.get("name"), params.get("arguments", {}), params.get("_meta", {})
         if not (params.keys() <= _CALL_FIELDS and isinstance(arguments, dict) and isinstance(meta, dict)):
             return None
-        if not isinstance(meta.get("progressToken", 0), str | int) or name not in self._chosen():
+        if not isinstance(meta.get("progressToken", 0), str | int):
+            return None
+        if not isinstance(name, str) or name not in self._chosen():
             return None
         tool, made = _by_name()[name]
         try:
