@@ -11,7 +11,7 @@ _SPACES = dict.fromkeys(
     map(ord, "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"), " "
 )
 _BLANK_LINES = re.compile(r"\n{4,}")
-_BEFORE_BREAK = re.compile(r"[ \t]+(?=\n)")
+_BEFORE_BREAK = re.compile(r"(?<![ \t])[ \t]+(?=\n)")
 _FENCE = re.compile(r"(?m)^(?:```|~~~)")
 _SEPARATORS = re.compile(r"[\s_\-./]+")
 

@@ -1,10 +1,12 @@
 """Texts are normalised to one form, and names to one spelling."""
 
+import time
 from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openbrain.domain import limits
 from openbrain.domain.text.spelling import name_key, normalised_text, one_spelling
 from openbrain.usecases.content.cleaning import Normalising
 from tests.support.store.fixtures import memory
@@ -17,6 +19,13 @@ def test_a_text_has_one_form() -> None:
     )
     assert normalised_text("```\nx  \n\n\n\n\n\ny\n```") == "```\nx  \n\n\n\n\n\ny\n```"
     assert normalised_text("👩\u200d🚀") == "👩\u200d🚀"
+
+
+def test_a_long_gap_takes_no_long_time() -> None:
+    gap = " " * (limits.CONTENT_CHARS - 2)
+    began = time.process_time()
+    assert normalised_text(f"a{gap}b") == f"a{gap}b"
+    assert time.process_time() - began < 1  # 28 s, where each space is looked at again from each before it
 
 
 @given(st.text(max_size=80))

@@ -45,7 +45,8 @@ class Claim:
 
 def _said_once(sentences: Sequence[Tokens]) -> tuple[Tokens, ...]:
     """Remove sentences that repeat another one or its beginning."""
-    beginnings = {sentence[:length] for sentence in sentences for length in range(len(sentence))}
+    lengths = {len(sentence) for sentence in sentences}
+    beginnings = {sentence[:length] for sentence in sentences for length in lengths if length < len(sentence)}
     return tuple(dict.fromkeys(sentence for sentence in sentences if sentence not in beginnings))
 
 
