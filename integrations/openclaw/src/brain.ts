@@ -1,5 +1,7 @@
 /** The few requests to OpenBrain that the engine makes, each with a time limit. Where it hangs, it is left alone for a while. */
 
+import { createHash } from "node:crypto";
+
 import type { Config } from "./config.js";
 
 export interface Thought {
@@ -62,7 +64,7 @@ export class Brain {
   async store(thoughts: readonly NewThought[], key: string): Promise<readonly BatchItem[]> {
     const results: BatchItem[] = [];
     for (const [number, batch] of batches(thoughts).entries()) {
-      const headers = { "idempotency-key": number === 0 ? key : `${key}#${number}` };
+      const headers = { "idempotency-key": inHeader(number === 0 ? key : `${key}#${number}`) };
       const answer = await this.#request("POST", "/v1/thoughts:batch", { thoughts: batch }, headers);
       results.push(...(answer as { results: BatchItem[] }).results);
     }
@@ -160,6 +162,11 @@ function batches(thoughts: readonly NewThought[]): NewThought[][] {
     }
   }
   return all;
+}
+
+/** As a header and the server take it: names of sessions may be long, and in any script. */
+function inHeader(key: string): string {
+  return /^[!-~ ]{1,255}$/.test(key) ? key : createHash("sha256").update(key).digest("hex");
 }
 
 /** Servers answer with a list, or with one under a name. */
