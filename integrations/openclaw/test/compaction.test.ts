@@ -22,10 +22,11 @@ const KEY_CHARS = 255;
 const kept: Thought[] = [];
 const ids = new Set<string>();
 let server: Server;
-let hangs = false;
+let hangs: "at once" | "within its answer" | undefined;
 
 beforeAll(async () => {
   server = createServer((request, response) => {
+    if (hangs === "within its answer") response.writeHead(200).write("[");
     if (hangs) return;
     let text = "";
     request.on("data", (part: Buffer) => (text += part.toString()));
@@ -43,7 +44,7 @@ afterAll(() => {
 beforeEach(() => {
   kept.length = 0;
   ids.clear();
-  hangs = false;
+  hangs = undefined;
 });
 
 function answer(method: string, url: URL, text: string, key: string): { status?: number; body: unknown; headers?: Record<string, string> } {
@@ -264,8 +265,8 @@ it("neither stores nor moves what the host puts before a history that begins wit
   expect(first.messages[0]).toEqual({ role: "user", content: "(session bootstrap)", timestamp: 11 });
 });
 
-it("waits once for a server that hangs, and then for nothing until a while has passed", async () => {
-  hangs = true;
+it.each(["at once", "within its answer"] as const)("waits once for a server that hangs %s, and then for nothing for a while", async (when) => {
+  hangs = when;
   let now = 0;
   const { port } = server.address() as AddressInfo;
   const config = parseConfig({ baseUrl: `http://127.0.0.1:${port}`, apiKey: "k", timeoutMs: 1000 }, {});
@@ -273,7 +274,7 @@ it("waits once for a server that hangs, and then for nothing until a while has p
   await expect(brain.list({}, 1)).rejects.toThrow("TimeoutError");
   await expect(brain.list({}, 1)).rejects.toThrow("a moment ago");
   await expect(brain.store([], "k")).resolves.toEqual([]);
-  hangs = false;
+  hangs = undefined;
   now = 60_000;
   await expect(brain.list({}, 1)).resolves.toEqual([]);
 });
