@@ -170,6 +170,15 @@ async def test_errors_are_sentences_for_the_model(brain: Brain) -> None:
     assert "valid key" in text(stranger)
 
 
+@pytest.mark.parametrize(
+    ("message", "title"), [("build:\tfailed\nsee the log", "build: failed"), ("10 %\r100 %\r\ndone", "10 % 100 %")]
+)
+async def test_any_first_line_of_a_message_makes_a_title(brain: Brain, message: str, title: str) -> None:
+    async with tools(brain, await brain.key()) as asked:
+        fields(await asked.call_tool("channel_publish", {"channel": "ci", "message": message}))
+        assert f"title: {title}\n" in text(await asked.call_tool("brain_signals", {}))
+
+
 async def test_text_that_is_json_stays_text(brain: Brain) -> None:
     async with tools(brain, await brain.key()) as asked:
         made = {"content": "The limit is 5.", "type": "fact", "title": "[limits]", "tags": '["limit"]'}
