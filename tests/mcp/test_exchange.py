@@ -33,6 +33,10 @@ ASKED: Mapping[str, Mapping[str, object]] = {
         "method": "tools/call",
         "params": {"name": "brain_list", "arguments": {"include_scopes": '["project"]'}},
     },
+    "a list as text where text is taken too": {
+        "method": "tools/call",
+        "params": {"name": "brain_list", "arguments": {"agent_id": '["ada", "bob"]'}},
+    },
     "what belongs to no call": {
         "method": "tools/call",
         "params": {"name": "brain_list", "arguments": {}, "task": {"ttl": 1}},

@@ -113,7 +113,7 @@ class BrainServer(MCPServer[Any]):
             return None
         tool, made = _by_name()[name]
         try:
-            return tool, made.fn_metadata.arg_model.model_validate(arguments).model_dump_one_level()
+            return tool, made.fn_metadata.validate_arguments(arguments)
         except ValidationError:
             return None
 
