@@ -75,6 +75,9 @@ def test_another_order_of_the_same(one: str, other: str) -> None:
         ("The parser is called by the lexer", "The parser calls the lexer"),
         ("Wait 10 and 60 seconds", "Wait 60 and 10 seconds"),
         ("Fixed the login test", "Fix the login test, and tell Ana"),
+        ("Approval of Ana and Bob is needed", "Approval of Ana or Bob is needed"),
+        ("Approval of Ana and Bob is needed", "Approval of Bob or Ana is needed"),
+        ("The web app, the job and the console use it", "The job, the web app or the console use it"),
         ("", ""),
     ],
 )

@@ -23,6 +23,11 @@ def test_each_sentence_once_in_the_first_wording() -> None:
     assert merged([newest, older]) == f"{newest}\nAsk Ana first."
 
 
+def test_both_of_two_that_contradict_stay() -> None:
+    assert merged(["Ana or Bob approves.", "Ana and Bob approve."]) == "Ana or Bob approves.\nAna and Bob approve."
+    assert merged(["Ana or Bob approves.", "Bob or Ana approves."]) == "Ana or Bob approves."
+
+
 def test_code_stays_whole() -> None:
     code = "Run this:\n```\nmake a. make b\n```"
 

@@ -109,9 +109,9 @@ def _same_list(one: Tokens, other: Tokens) -> bool:
     return not lists[0].isdisjoint(lists[1])
 
 
-def _items(tokens: Tokens) -> frozenset[tuple[tuple[str, ...], ...]]:
-    """The possible readings of a list, independent of order: two items for `a b and c d`, also three for `a b and c`,
-    because commas are lost. Empty if there are several joins, or a number, which may make the order significant."""
+def _items(tokens: Tokens) -> frozenset[tuple[str, tuple[tuple[str, ...], ...]]]:
+    """The possible readings of a list, its join and its items independent of order: two items for `a b and c d`, also
+    three for `a b and c`, because commas are lost. Empty if there are several joins, or a number, which may make the order significant."""
     words = tuple(token.text for token in tokens)
     joins = [at for at, word in enumerate(words) if word in _JOINED]
     if len(joins) != 1 or any(any(letter.isdigit() for letter in word) for word in words):
@@ -120,4 +120,4 @@ def _items(tokens: Tokens) -> frozenset[tuple[tuple[str, ...], ...]]:
     ways = {tuple(sorted((before, last)))}
     if len(last) == 1:
         ways.add(tuple(sorted((word,) for word in (*before, *last))))
-    return frozenset(ways)
+    return frozenset((words[joins[0]], way) for way in ways)
