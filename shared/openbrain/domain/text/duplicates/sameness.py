@@ -111,7 +111,8 @@ def _same_list(one: Tokens, other: Tokens) -> bool:
 
 def _items(tokens: Tokens) -> frozenset[tuple[str, tuple[tuple[str, ...], ...]]]:
     """The possible readings of a list, its join and its items independent of order: two items for `a b and c d`, also
-    three for `a b and c`, because commas are lost. Empty if there are several joins, or a number, which may make the order significant."""
+    three for `a b and c`, because commas are lost. Empty if there are several joins, or a number, which may make the
+    order significant."""
     words = tuple(token.text for token in tokens)
     joins = [at for at, word in enumerate(words) if word in _JOINED]
     if len(joins) != 1 or any(any(letter.isdigit() for letter in word) for word in words):
