@@ -11,7 +11,7 @@ from openbrain.domain.text.tokens import FUNCTION_WORDS
 
 LONGER: Final = 1.5
 _END = re.compile(r"(?<=[.!?])\s+|\n+")
-_BLOCK = re.compile(r"^\s*(?:```|~~~|\|)", re.MULTILINE)
+_BLOCK = re.compile(r"^[^\S\n]*(?:```|~~~|\|)", re.MULTILINE)
 _CAPITAL = re.compile(r"\b[^\W\d_]\w*")
 
 
