@@ -49,8 +49,8 @@ export class Subscriber {
   readonly #halts = new Set<string>();
   readonly #acknowledged = new Set<string>();
   #waiting: (() => void)[] = [];
-  /** Whether the halts that stand have been heard of. */
-  #informed = false;
+  /** The broadcast as of which the halts that stand are known; `null` before any is. */
+  #informed: number | null = null;
   #pause = PAUSE_MS;
 
   constructor(options: SubscriberOptions) {
@@ -66,7 +66,7 @@ export class Subscriber {
 
   /** Returns when it is known that no halt stands, or when it is closed. */
   async guard(): Promise<void> {
-    while ((!this.#informed || this.halted) && !this.#closed.signal.aborted) {
+    while ((this.#informed === null || this.halted) && !this.#closed.signal.aborted) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
@@ -153,7 +153,7 @@ export class Subscriber {
     }
     this.#halts.clear();
     for (const halt of state.halts) if (this.#concerns(halt, halt.scope)) this.#halts.add(halt.id);
-    this.#informed = true;
+    this.#informed = state.seq;
     this.#moved();
     await this.#acknowledge();
     if (this.cursor !== null) return;
@@ -163,7 +163,7 @@ export class Subscriber {
   }
 
   #heardOfHalt(signal: Signal): void {
-    if (!signal.halt_id || !this.#concerns(signal, signal.halt_scope)) return;
+    if (!signal.halt_id || signal.seq <= (this.#informed ?? 0) || !this.#concerns(signal, signal.halt_scope)) return;
     if (signal.halt) this.#halts.add(signal.halt_id);
     else this.#halts.delete(signal.halt_id);
     this.#moved();

@@ -39,8 +39,8 @@ async def built(folder: Path, url: str, name: str = "program") -> Path:
     return folder / "dist" / f"{name}.js"
 
 
-async def started(program: Path, url: str, key: str) -> asyncio.subprocess.Process:
-    command = (shutil.which("node") or "node", str(program), url, key)
+async def started(program: Path, *arguments: str) -> asyncio.subprocess.Process:
+    command = (shutil.which("node") or "node", str(program), *arguments)
     return await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
 
 
@@ -85,7 +85,7 @@ async def test_it_remembers_recalls_and_hears_across_a_broken_connection(brain: 
 
 
 @pytest.mark.slow("TypeScript's compiler goes through all routes")
-async def test_a_halt_that_stands_already_is_waited_for_and_another_projects_is_not(
+async def test_halts_that_stand_at_the_start_halt_and_neither_those_of_others_nor_of_before(
     brain: Brain, tmp_path: Path
 ) -> None:
     need("openapi-typescript")
@@ -109,5 +109,10 @@ async def test_a_halt_that_stands_already_is_waited_for_and_another_projects_is_
         said = [each async for each in lines(process)]
         assert await process.wait() == 0
         assert (await client.get(others)).json()["acks"] == []
+        await raised(client, "the last")
+        process = await started(program, url, key, "0")
+        replayed = [each async for each in lines(process)]
 
-    assert [each["heard"] is not None for each in said] == [True]
+    assert [each["heard"] is not None for each in said if "heard" in each] == [True]
+    assert {each["title"] for each in replayed if "title" in each} == {"stop", "the last"}
+    assert not any(each.get("halted") for each in replayed)
