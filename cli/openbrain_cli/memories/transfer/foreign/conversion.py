@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+import orjson
+
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid
 from openbrain.domain.ids import joined_hash
@@ -26,6 +28,8 @@ from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Table
 
 REFUSALS = 1000
 _NOTHING: tuple[Any, ...] = ("", [], {})
+_LAST = "9998"
+"""Times from this year on may be out of range for the header; their rows are refused."""
 _NAMESPACE = uuid.UUID("c2c8c1b5-5d0a-5b36-9a1d-5a5f2f6f0b7e")
 
 
@@ -133,7 +137,7 @@ def _survey(table: Table, form: Format, workspace: str) -> _Survey:
         digest.update(own.encode())
         if parent := fields.text(row.get("supersedes_id")):
             links[own] = fields.memory_id(form.name, parent)
-    latest = max(created.values(), default="")
+    latest = max((at for at in created.values() if at < _LAST), default="")
     return _Survey(frozenset(workspaces), chains(links, created), digest.hexdigest(), created, latest)
 
 
@@ -213,7 +217,10 @@ def _in_parts(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _checked(written: Mapping[str, Any]) -> bytes:
     """Format a memory as a line. Raise `Invalid` if an import would refuse it."""
     kept = {name: value for name, value in written.items() if value is not None and value not in _NOTHING}
-    raw = as_line({"kind": "memory", **kept})
+    try:
+        raw = as_line({"kind": "memory", **kept})
+    except orjson.JSONEncodeError:
+        raise Invalid("", "has a text that is not valid Unicode, or a number of more than 64 bits") from None
     line = parse_line(raw)
     if isinstance(line, MemoryLine):
         line.check()
