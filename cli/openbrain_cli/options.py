@@ -36,6 +36,7 @@ Workspace = Annotated[
 Org = Annotated[str | None, typer.Option("--org", help="Organisation.")]
 Project = Annotated[str | None, typer.Option("--project", help="Project.")]
 Session = Annotated[str, typer.Option("--session", help="Within this session.")]
+SessionFilter = Annotated[str | None, typer.Option("--session", help="Within this session.")]
 Kinds = Annotated[list[str] | None, typer.Option("--type", help="Only of this type; repeatable.")]
 Scopes = Annotated[list[str] | None, typer.Option("--scope", help="agent, project, shared or session; repeatable.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="Tag; repeatable.")]
@@ -116,7 +117,7 @@ class Narrowed:
     source: Sources = None
     author: Authors = None
     metadata: Metadata = None
-    session_id: Session = ""
+    session_id: SessionFilter = None
     min_confidence: MinConfidence = None
     max_confidence: MaxConfidence = None
     since: Since = None
@@ -125,6 +126,17 @@ class Narrowed:
     def filters(self, default: Profile) -> Any:
         changed = {"org": self.org or default.org, "metadata": _members(self.metadata or ())}
         return given(**(asdict(self) | changed))
+
+    def refuse_empty(self) -> None:
+        """`refuse_empty` for a command that ends or copies what matches."""
+        refuse_empty(org=self.org, project=self.project, session=self.session_id)
+
+
+def refuse_empty(**options: str | None) -> None:
+    """Raise `Invalid` for an option without a value, as of an unset variable: without it, more would be selected."""
+    for name, value in options.items():
+        if value == "":
+            raise Invalid(f"--{name}", "has no value: leave it out, or give it one")
 
 
 def _members(pairs: Iterable[str]) -> dict[str, str] | None:
