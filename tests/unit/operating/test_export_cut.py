@@ -11,7 +11,7 @@ from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.usecases.transfer.writing import as_line, footer_line, header_line, mark_line
 from openbrain_cli.memories.transfer.download import PartFile
-from openbrain_cli.memories.transfer.export_file import check
+from openbrain_cli.memories.transfer.export_file import check, parts
 
 HEADER = header_line(export_id=uuid7(1), exported_at=1, workspace_id="w", whole=True, filters={})
 LINES = [HEADER, as_line({"kind": "memory", "id": "a"}), mark_line("after-a"), as_line({"kind": "memory", "id": "b"})]
@@ -56,3 +56,14 @@ async def test_what_breaks_off_is_kept(tmp_path: Path) -> None:
         with pytest.raises(TryLater, match="broke off"):
             await file.take(arriving(BODY), lambda _: None)
         assert file.counts["memories"] == 2
+
+
+def test_a_footer_is_sent_with_and_without_its_line_end_but_not_cut(tmp_path: Path) -> None:
+    file = tmp_path / "all.ndjson"
+    ends = {}
+    for cut in (1, 0, -1, -2, -20):
+        file.write_bytes(WHOLE[: len(WHOLE) + cut])
+        (part,) = parts(file)
+        ends[cut] = FOOTER.rstrip() in part.body
+
+    assert ends == {1: True, 0: True, -1: True, -2: False, -20: False}
