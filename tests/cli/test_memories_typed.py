@@ -130,6 +130,8 @@ async def test_what_is_about_one_person_is_exported_and_erased_after_a_preview(
         ("prune", "--type", "bug", "--older-than", ""),
         ("clean", "--strip-pii", "--project", ""),
         ("refile", "--type", "bug", "--project", "", "--to-project", "b"),
+        ("prune", "--type", "bug", "--unrecalled-for", ""),
+        ("dead", "discard", "--group", "embedder", "--stream", ""),
     ],
 )
 async def test_an_option_without_a_value_selects_no_more_than_was_meant(

@@ -69,7 +69,7 @@ async def started(settings: Settings, *, new: bool = False) -> AsyncIterator[tup
     settings = with_vault(settings)
     logs.configure(settings.logs.model_copy(update={"level": max_level(settings.logs.level)}))
     listener = _listen(settings.server.host, settings.server.port)
-    url = f"http://{settings.server.host}:{listener.getsockname()[1]}"
+    url = _address(settings.server.host, listener.getsockname()[1])
     shortage = disk_space(settings).to_start
     if why := shortage():
         typer.echo(f"OpenBrain waits for disk space, then continues by itself (Ctrl-C ends it): {why}", err=True)
@@ -100,6 +100,10 @@ def _listen(host: str, port: int) -> socket.socket:
             f"port {port} of {host} is not available ({error.strerror}): choose another with --port"
         ) from None
     return listener
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 @contextlib.asynccontextmanager

@@ -153,11 +153,11 @@ def test_nothing_is_taken_for_two_stores(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("odd", [5, True, {"a": 1}, [{"a": 1}], [[1]]])
 def test_a_part_of_another_form_stops_nothing(odd: object, tmp_path: Path) -> None:
-    first, *others = LETTA["agents"]
+    agents: Any = LETTA["agents"]
     message = {"id": "m", "role": odd, "content": "x", "created_at": "2026-01-01"}
     for name, value in (("block_ids", odd), ("messages", odd), ("messages", [message])):
         path = tmp_path / "agent.af"
-        path.write_text(json.dumps(LETTA | {"agents": [{**first, name: value}, *others]}), encoding="utf-8")
+        path.write_text(json.dumps(LETTA | {"agents": [agents[0] | {name: value}, *agents[1:]]}), encoding="utf-8")
         assert taken(path, "letta")[0].memories
 
     path = tmp_path / "s1.jsonl"

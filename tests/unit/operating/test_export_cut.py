@@ -1,13 +1,15 @@
 """An export file that was cut anywhere is reported as cut, and the export can be resumed."""
 
 import hashlib
+import os
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from openbrain.domain.errors import TryLater
+from openbrain.domain.errors import SetupError, TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.usecases.transfer.writing import as_line, footer_line, header_line, mark_line
 from openbrain_cli.memories.transfer.download import PartFile
@@ -67,3 +69,35 @@ def test_a_footer_is_sent_with_and_without_its_line_end_but_not_cut(tmp_path: Pa
         ends[cut] = FOOTER.rstrip() in part.body
 
     assert ends == {1: True, 0: True, -1: True, -2: False, -20: False}
+
+
+async def test_two_exports_at_once_do_not_write_into_one_file(tmp_path: Path) -> None:
+    path, target = tmp_path / "all.ndjson.part", tmp_path / "all.ndjson"
+    with closing(PartFile(path)) as first, closing(PartFile(path)) as second:
+        first.resume()
+        with pytest.raises(SetupError, match="another export writes"):
+            second.resume()
+        await first.take(arriving(WHOLE), lambda _: None)
+        first.finish(target, packed=False)
+
+    assert check(target).problem == ""
+    with closing(PartFile(path)) as third:
+        assert third.resume() is None
+
+
+async def test_a_file_that_was_finished_meanwhile_is_not_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, target = tmp_path / "all.ndjson.part", tmp_path / "all.ndjson"
+    opened = os.open
+
+    def finished_meanwhile(*given: Any) -> int:
+        descriptor = opened(*given)
+        path.write_bytes(WHOLE)
+        path.replace(target)
+        return descriptor
+
+    monkeypatch.setattr(os, "open", finished_meanwhile)
+    with closing(PartFile(path)) as late, pytest.raises(SetupError, match="another export writes"):
+        late.resume()
+    assert target.read_bytes() == WHOLE

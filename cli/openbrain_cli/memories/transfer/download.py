@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import fcntl
 import gzip
 import hashlib
 import os
@@ -39,6 +40,8 @@ class PartFile:
         """Truncate the file after its last mark. Return the mark's cursor, or None to start from the beginning."""
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         self._file = os.fdopen(descriptor, "r+b")
+        if not _locked(descriptor, self.path):
+            raise SetupError(f"another export writes {self.path} at this moment: wait for it, or choose another file")
         cursor, end, digest, counts = None, 0, self._digest.copy(), dict(self.counts)
         offset = 0
         for line in self._file:
@@ -109,14 +112,23 @@ class PartFile:
             self._file = None
 
     def finish(self, target: Path, *, packed: bool) -> None:
-        """Flush the file, compress it if `packed`, and rename it to `target`."""
+        """Flush the file, compress it if `packed`, rename it to `target`, and close it."""
         if self._file is not None:
             self._file.flush()
             os.fsync(self._file.fileno())
-        self.close()
         if packed:
             _pack(self.path)
         self.path.replace(target)
+        self.close()
+
+
+def _locked(descriptor: int, path: Path) -> bool:
+    """Lock the file until it is closed. False if another process writes it, or has just finished and renamed it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
 
 
 def _pack(path: Path) -> None:
