@@ -30,7 +30,9 @@ _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 def _age(text: str) -> timedelta:
     try:
-        return timedelta(seconds=int(text[:-1]) * _AGES[text[-1:]])
+        age = timedelta(seconds=int(text[:-1]) * _AGES[text[-1:]])
+        datetime.now(UTC) - age  # raises an error before the year 1
+        return age  # noqa: TRY300 - the same
     except (ValueError, KeyError, OverflowError):
         raise typer.BadParameter("write it as 30s, 15m, 2h or 7d") from None
 
