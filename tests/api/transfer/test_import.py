@@ -226,6 +226,24 @@ async def test_into_a_workspace_that_is_not_empty_they_are_remembered_as_any_oth
     assert {each["action"] for each in of_kind(copy, "history")} == {"created"}
 
 
+async def test_an_id_that_a_file_names_twice_is_imported_once_and_what_has_expired_is_left_out(brain: Brain) -> None:
+    key = await brain.key(permissions=EVERYTHING)
+    first = memory_line("the first of that id")
+    others = [memory_line("another of that id") | {"id": first["id"]}, memory_line("x", allow_duplicate=True)]
+    expired = memory_line("of last year", expires_at="2020-01-01T00:00:00Z")
+    raw = as_file([HEADER, first, *others, others[-1], expired])
+    async with http(brain.app(), key) as client:
+        await remembered(client, "it is not empty")
+        answer = await take_in(client, raw)
+        again = await take_in(client, raw)
+        listed = (await client.get("/v1/brain/list")).json()["memories"]
+
+    names = ("created", "present", "skipped", "refused")
+    assert [answer[name] for name in names] == [2, 2, 1, 0]
+    assert [again[name] for name in names] == [0, 4, 1, 0]
+    assert {each["content"] for each in listed} == {"it is not empty", first["content"], "x"}
+
+
 async def test_a_plain_key_imports_for_its_own_agent_and_orgs(brain: Brain) -> None:
     lines = [
         HEADER,

@@ -11,6 +11,7 @@ from openbrain.domain.errors import Invalid, OpenBrainError, QuotaExceeded
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import content_hash, transfer_id
 from openbrain.domain.memory import MICROSECONDS, Memory, with_labels
+from openbrain.domain.times import from_datetime
 from openbrain.ports.content import Admission
 from openbrain.ports.store.transfer import HistoryRow, Item, Landed, Link, StoredMemory
 from openbrain.ports.store.writes import Origin, Status, Write
@@ -190,21 +191,31 @@ class SubmissionImport(_Counting):
     async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
         refused: list[Refused] = []
         writes: list[tuple[int, str, Write]] = []
+        ids: set[str] = set()
         for number, line in chunk:
             if not isinstance(line, MemoryLine):
                 continue
-            if line.ended:
+            if line.ended or self._has_expired(line):
                 self.skipped += 1
                 continue
             try:
-                writes.append((number, line.id, self._write(line)))
+                write = self._write(line)
             except OpenBrainError as error:
                 refused.append((number, error))
+                continue
+            if write.memory.id in ids:
+                self.present += 1
+                continue
+            ids.add(write.memory.id)
+            writes.append((number, line.id, write))
         new = await self._unknown(writes)
         self.present += len(writes) - len(new)
         created = await (self._weigh(new) if self.dry_run else self._store(new, refused))
         await self.given_vectors.take(_with_lines(chunk, [(number, write.memory) for number, write in created]))
         return refused
+
+    def _has_expired(self, line: MemoryLine) -> bool:
+        return line.expires_at is not None and from_datetime(line.expires_at) <= self.api.clock.now()
 
     def _write(self, line: MemoryLine) -> Write:
         line.check()
