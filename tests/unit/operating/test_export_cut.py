@@ -101,3 +101,13 @@ async def test_a_file_that_was_finished_meanwhile_is_not_written_again(
     with closing(PartFile(path)) as late, pytest.raises(SetupError, match="another export writes"):
         late.resume()
     assert target.read_bytes() == WHOLE
+
+
+@pytest.mark.parametrize("content", [b"notes of a person\n", b'{"kind":"mark"}\n', b'{"kind":"header","a":1}\n', b"\0"])
+def test_a_file_of_that_name_that_is_no_export_is_left_alone(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "all.ndjson.part"
+    path.write_bytes(content)
+    with closing(PartFile(path)) as file, pytest.raises(SetupError, match="no beginning of an export"):
+        file.resume()
+
+    assert path.read_bytes() == content

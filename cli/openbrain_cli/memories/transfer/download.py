@@ -20,6 +20,7 @@ from openbrain_cli.memories.transfer.export_file import kind_of
 
 ATTEMPTS = 5
 """Attempts in a row without progress before it gives up."""
+_BEGINNING = b'{"kind":"header","format":"openbrain-export"'
 _COUNTED = {"memory": "memories", "history": "history", "lineage": "lineage", "beside": "beside"}
 _SAME = ("workspace_id", "whole", "filters")
 Counts = dict[str, int]
@@ -42,6 +43,9 @@ class PartFile:
         self._file = os.fdopen(descriptor, "r+b")
         if not _locked(descriptor, self.path):
             raise SetupError(f"another export writes {self.path} at this moment: wait for it, or choose another file")
+        if not _BEGINNING.startswith(self._file.read(len(_BEGINNING))):
+            raise SetupError(f"{self.path} is no beginning of an export: move it away, or choose another file")
+        self._file.seek(0)
         cursor, end, digest, counts = None, 0, self._digest.copy(), dict(self.counts)
         offset = 0
         for line in self._file:
