@@ -256,7 +256,8 @@ def test_a_hook_imports_neither_models_nor_the_client() -> None:
 
 def test_an_answer_that_trickles_in_is_not_waited_for() -> None:
     """Each of its bytes comes within the timeout of a socket."""
-    sent, pause = [], threading.Event()
+    sent: list[bytes] = []
+    pause = threading.Event()
 
     def trickle(listener: socket.socket) -> None:
         connection, _ = listener.accept()
