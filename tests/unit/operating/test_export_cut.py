@@ -111,3 +111,26 @@ def test_a_file_of_that_name_that_is_no_export_is_left_alone(content: bytes, tmp
         file.resume()
 
     assert path.read_bytes() == content
+
+
+async def test_an_export_that_ends_while_it_is_packed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, target = tmp_path / "all.ndjson.gz.part", tmp_path / "all.ndjson.gz"
+    with closing(PartFile(path)) as file, monkeypatch.context() as patched:
+        file.resume()
+        await file.take(arriving(WHOLE), lambda _: None)
+        patched.setattr(Path, "replace", ended)
+        with pytest.raises(KeyboardInterrupt):
+            file.finish(target, packed=True)
+    with closing(PartFile(path)) as file:
+        assert file.resume() == "after-a"
+        rest = HEADER + LINES[3]
+        last = footer_line(memories=1, history=0, lineage=0, digest=hashlib.sha256(rest).hexdigest())
+        await file.take(arriving(rest + last), lambda _: None)
+        file.finish(target, packed=True)
+
+    assert check(target).problem == ""
+    assert [*tmp_path.iterdir()] == [target]
+
+
+def ended(*_: object) -> None:
+    raise KeyboardInterrupt

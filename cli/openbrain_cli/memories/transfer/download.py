@@ -121,8 +121,10 @@ class PartFile:
             self._file.flush()
             os.fsync(self._file.fileno())
         if packed:
-            _pack(self.path)
-        self.path.replace(target)
+            _pack(self.path).replace(target)
+            self.path.unlink()
+        else:
+            self.path.replace(target)
         self.close()
 
 
@@ -135,7 +137,8 @@ def _locked(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _pack(path: Path) -> None:
+def _pack(path: Path) -> Path:
+    """Compress the file into another one; return that."""
     packed = path.with_name(f"{path.name}.gz")
     descriptor = os.open(packed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with path.open("rb") as plain, os.fdopen(descriptor, "wb") as raw:
@@ -143,7 +146,7 @@ def _pack(path: Path) -> None:
             shutil.copyfileobj(plain, file, 1024 * 1024)
         raw.flush()
         os.fsync(raw.fileno())
-    packed.replace(path)
+    return packed
 
 
 async def save(

@@ -60,9 +60,10 @@ def is_export(path: Path) -> bool:
 def opened(path: Path) -> BinaryIO:
     """Open an export for reading, decompressed if necessary."""
     file = path.open("rb")
-    if file.peek(2)[:2] == _GZIP:
-        return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=file, mode="rb"))))
-    return file
+    if file.peek(2)[:2] != _GZIP:
+        return file
+    file.close()  # one that is given to GzipFile would stay open
+    return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(path, mode="rb"))))
 
 
 def kind_of(line: bytes) -> str:
