@@ -180,6 +180,13 @@ async def test_markers_that_could_not_be_kept_are_found_again_by_the_next_hook(t
     assert waiting(folder) == 1
 
 
+async def test_markers_beside_half_an_emoji_are_kept(folder: Path) -> None:
+    """As of a client that shortens a text; no request can contain it."""
+    await told("stop", folder, "Stop", last_assistant_message=f"cut \ud83d\n{LESSON}", session_id="s \ude00")
+
+    assert waiting(folder) == 1
+
+
 async def test_a_line_too_long_to_be_read_at_once_is_skipped(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
