@@ -110,8 +110,8 @@ class HookCall:
 
 
 def read_call(raw: bytes) -> HookCall:
-    """Parse the input; anything but a JSON object counts as an empty object. Half of a surrogate pair, as of a shortened
-    emoji, becomes a question mark: no request can contain it."""
+    """Parse the input; anything but a JSON object counts as an empty object. Half of a surrogate pair, as of an emoji
+    that was cut, becomes a question mark: no request can contain it."""
     try:
         parsed = json.loads(raw)
         if b"\\ud" in raw.lower():
