@@ -34,10 +34,10 @@ def tables(paths: Iterable[Path], database: str, client: Client) -> "list[Table]
         return named_tables
     for item in paths:
         path = item.expanduser()
-        if not path.exists():
-            raise Invalid("PATHS", f"{path} is not there")
         table = table_in(path, named)
         if table is None and (named or path.suffix.lower() == ".sql"):
+            if not path.exists():
+                raise Invalid("PATHS", f"{path} is not there")
             raise Invalid("PATHS", f"{path} holds no {named or 'known table: name its kind with --from'}")
         if table is not None:
             named_tables.append(table)
