@@ -8,11 +8,14 @@ import pytest
 
 from openbrain.adapters.local.secret_detector import SecretDetector
 from openbrain.domain import limits
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.ports.store.tenants import Workspace
 from openbrain.usecases.content.policy import DetectingPolicy
 from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
 
 THOUGHTS = "/v1/thoughts"
 KEY = "ob_" + "Ab1-" * 10 + "Zz9"
+LONG = "".join(f"line {number} of a long log\n" for number in range(6_000))
 
 
 @pytest.fixture
@@ -118,7 +121,7 @@ async def test_letter_by_letter(ada: httpx.AsyncClient) -> None:
 
 
 async def test_a_long_turn_is_whole(brain: Brain, ada: httpx.AsyncClient) -> None:
-    content = "".join(f"line {number} of a long log\n" for number in range(6_000))
+    content = LONG
     assert len(content) > 2 * limits.CONTENT_CHARS
     new = await add(ada, content, metadata=turn(1))
     assert (new["content"], new["part"], new["parts"]) == (content, 1, 3)
@@ -132,6 +135,29 @@ async def test_a_long_turn_is_whole(brain: Brain, ada: httpx.AsyncClient) -> Non
     assert await listed(ada) == []
     too_long = await ada.post(THOUGHTS, json={"content": "x" * (limits.THOUGHT_CHARS + 1)})
     assert refused(too_long, 422)["field"] == "content"
+
+
+async def test_a_long_turn_that_does_not_fit_leaves_no_part(brain: Brain) -> None:
+    room = Workspace(id="w1", name="w1", created_at=brain.clock.now(), max_memories=2)
+    await brain.store.workspaces.create_workspace(room)
+    brain.clock.advance(3 * MICROSECONDS)
+    async with http(brain.app(), await brain.key()) as client:
+        refusal = refused(await client.post(THOUGHTS, json={"content": LONG}), 422)
+        assert (refusal["error"], refusal["limit"], refusal["used"]) == ("quota_exceeded", 2, 0)
+        batch = {"thoughts": [{"content": LONG}, {"content": "short"}]}
+        results = (await client.post(f"{THOUGHTS}:batch", json=batch)).json()["results"]
+        assert [each["status"] for each in results] == ["refused", "created"]
+        assert [each["content"] for each in await listed(client)] == ["short"]
+
+
+async def test_a_turn_sent_again_with_a_longer_or_shorter_text_is_what_was_stored(ada: httpx.AsyncClient) -> None:
+    for number, (first, second) in enumerate([("short", LONG), (LONG, LONG * 2), (LONG, "short"), (LONG, LONG[:-9])]):
+        new = await add(ada, first, metadata=turn(1, f"s{number}"))
+        stored = await listed(ada)
+        again = await add(ada, second, metadata=turn(1, f"s{number}"))
+        assert again == new | {"duplicate": True}
+        assert again["content"] == first
+        assert await listed(ada) == stored, "no part of the other text"
 
 
 async def test_secrets_are_masked_and_no_turn_is_refused(brain: Brain) -> None:

@@ -38,6 +38,7 @@ from openbrain_api.http.response import Response, plain, problem_fields, to_json
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.thoughts import (
     in_order,
+    parts_of,
     session_of,
     shown_thought,
     thought,
@@ -69,13 +70,15 @@ async def add_thought(call: Call[ThoughtBody, Nothing]) -> Response:
     """
     writes = thought_writes(call, call.body, parsing.idempotency_key(call.headers))
     outcomes = await _stored(call, writes)
-    stored = [outcome.memory for outcome in outcomes if outcome.memory is not None]
-    if len(stored) < len(outcomes):
-        refused = next(outcome.error for outcome in outcomes if outcome.memory is None)
-        raise refused or AssertionError("a refused write carries its error")
-    duplicate = outcomes[0].status is Status.DUPLICATE
-    whole = "".join(memory.content for memory in stored)
-    return plain(thought(stored[0], whole, duplicate=duplicate), status=200 if duplicate else 201)
+    first, now = outcomes[0], call.api.clock.now()
+    if first.memory is None:
+        raise first.error or AssertionError("a refused write carries its error")
+    duplicate = first.status is Status.DUPLICATE
+    parts = [outcome.memory for outcome in outcomes if outcome.memory is not None]
+    if duplicate and first.memory.alive(now):  # it may have been stored with another text
+        parts = [*await parts_of(first.memory, writes[0].viewer, call.api.store.memories, now)]
+    whole = "".join(part.content for part in parts)
+    return plain(thought(parts[0], whole, duplicate=duplicate), status=200 if duplicate else 201)
 
 
 @Route(
@@ -262,7 +265,7 @@ async def _parts(call: Call[Any, Any], viewer: Viewer) -> Sequence[Memory]:
 async def _stored(call: Call[Any, Any], writes: Sequence[Write]) -> Sequence[Outcome]:
     if len(writes) == 1:
         return (await call.api.committer.remember(writes[0]),)
-    return await call.api.committer.may_wait(partial(call.api.store.writes.remember, writes))
+    return await call.api.committer.may_wait(partial(call.api.store.writes.remember_whole, writes))
 
 
 def _prepared(call: Call[Any, Any], item: object, key: str) -> Sequence[Write] | OpenBrainError:

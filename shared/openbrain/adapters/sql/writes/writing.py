@@ -1,6 +1,7 @@
 """Writes of users to memories, each in one transaction."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Concatenate, ParamSpec
 
 from sqlalchemy import Connection
@@ -13,11 +14,11 @@ from openbrain.adapters.sql.writes.editing import edit_memory, forget_memory
 from openbrain.adapters.sql.writes.erasing import end_living, erase_memory, measure_living, newest
 from openbrain.adapters.sql.writes.expiry import expire_due, purge_idempotency_keys
 from openbrain.adapters.sql.writes.idempotency import blank_keys
-from openbrain.adapters.sql.writes.quotas import Quotas, remember_within
+from openbrain.adapters.sql.writes.quotas import Quotas, remember_within, without
 from openbrain.adapters.sql.writes.remember import remember
 from openbrain.adapters.sql.writes.restoring import restore_memory
 from openbrain.domain.access.visibility import Condition, Viewer
-from openbrain.domain.errors import Invalid, TryLater
+from openbrain.domain.errors import Invalid, QuotaExceeded, TryLater
 from openbrain.domain.memory import Memory
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.writes import (
@@ -37,6 +38,14 @@ _REFUSED = (DBAPIError, ValueError, TypeError, OverflowError)
 """Errors raised here or in a driver for a value that no column accepts."""
 _RACES = 5
 P = ParamSpec("P")
+
+
+class _NotWhole(Exception):
+    """Rolls back a text of which not all parts would be stored."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__()
+        self.outcome = outcome
 
 
 class SqlMemoryWrites(TimedPart):
@@ -59,6 +68,15 @@ class SqlMemoryWrites(TimedPart):
             outcomes = await self._write(self._remember, writes, now)
         except _REFUSED:
             outcomes = await self._write(self._each, writes, now)
+        return self._kept(outcomes)
+
+    async def remember_whole(self, writes: Sequence[Write]) -> Sequence[Outcome]:
+        try:
+            return self._kept(await self._write(self._whole, writes, self._clock.now()))
+        except _NotWhole as instead:
+            return [instead.outcome] * len(writes)
+
+    def _kept(self, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
         self._recent.keep(outcome.memory for outcome in outcomes if outcome.status is Status.CREATED and outcome.memory)
         return outcomes
 
@@ -125,6 +143,18 @@ class SqlMemoryWrites(TimedPart):
 
     def _each(self, connection: Connection, writes: Sequence[Write], now: int) -> list[Outcome]:
         return [self._alone(connection, write, now) for write in writes]
+
+    def _whole(self, connection: Connection, writes: Sequence[Write], now: int) -> list[Outcome]:
+        outcomes = self._each(connection, writes, now)
+        created = [outcome.memory for outcome in outcomes if outcome.status is Status.CREATED and outcome.memory]
+        for outcome in outcomes:
+            if isinstance(outcome.error, QuotaExceeded):
+                raise _NotWhole(replace(outcome, error=without(outcome.error, created)))
+            if outcome.status is Status.REFUSED:
+                raise _NotWhole(outcome)
+        if created and outcomes[0].status is Status.DUPLICATE:
+            raise _NotWhole(outcomes[0])
+        return outcomes
 
     def _alone(self, connection: Connection, write: Write, now: int) -> Outcome:
         try:
