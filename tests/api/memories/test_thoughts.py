@@ -7,11 +7,15 @@ import httpx
 import pytest
 
 from openbrain.adapters.local.secret_detector import SecretDetector
+from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain import limits
-from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.errors import TryLater
+from openbrain.domain.memory import MICROSECONDS, Memory
 from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.writes import Erasure
 from openbrain.usecases.content.policy import DetectingPolicy
 from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
+from tests.support.store.parts import with_parts
 
 THOUGHTS = "/v1/thoughts"
 KEY = "ob_" + "Ab1-" * 10 + "Zz9"
@@ -158,6 +162,32 @@ async def test_a_turn_sent_again_with_a_longer_or_shorter_text_is_what_was_store
         assert again == new | {"duplicate": True}
         assert again["content"] == first
         assert await listed(ada) == stored, "no part of the other text"
+
+
+@pytest.mark.parametrize("erase", [False, True])
+async def test_a_deletion_that_failed_on_the_way_is_finished_by_the_next(brain: Brain, *, erase: bool) -> None:
+    class Failing(SqlMemoryWrites):
+        tries = 0
+
+        async def forget(self, *args: Any) -> Memory:
+            self.fail_once()
+            return await super().forget(*args)
+
+        async def erase(self, *args: Any) -> Erasure:
+            self.fail_once()
+            return await super().erase(*args)
+
+        def fail_once(self) -> None:
+            self.tries += 1
+            if self.tries == 2:
+                raise TryLater("the database is down")
+
+    store = with_parts(brain.store, writes=Failing(brain.store._database, brain.clock))
+    async with http(brain.app(store=store), await brain.key()) as client:
+        path = f"{THOUGHTS}/{(await add(client, LONG))['id']}"
+        assert (await client.delete(path, params={"erase": erase})).status_code == 503
+        assert (await client.delete(path, params={"erase": erase})).status_code == 200
+        assert await listed(client) == []
 
 
 async def test_secrets_are_masked_and_no_turn_is_refused(brain: Brain) -> None:

@@ -198,7 +198,9 @@ async def end_thought(call: Call[Nothing, EndThoughtQuery]) -> Response:
     """Delete one thought with all its parts; its history stays unless it is erased."""
     viewer, origin = call.actor.viewer(call.query.session_id or ""), call.origin()
     parts, writes = await _parts(call, viewer), call.api.store.writes
-    for part in parts:
+    named = parsing.id_in(call.path, "thought")
+    # The named part last: if this fails on the way, a repeated request still finds the others by it.
+    for part in sorted(parts, key=lambda part: part.id == named):
         if call.query.erase:
             await writes.erase(part.id, viewer, origin, "")
         else:
