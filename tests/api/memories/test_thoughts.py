@@ -190,6 +190,15 @@ async def test_a_deletion_that_failed_on_the_way_is_finished_by_the_next(brain: 
         assert await listed(client) == []
 
 
+@pytest.mark.parametrize("part", ["one", None, [1], {"k": 1}, 1.5, True, -1])
+async def test_metadata_named_like_a_part_is_not_taken_for_one(ada: httpx.AsyncClient, part: object) -> None:
+    new = await add(ada, "mine", metadata={"part": part, "parts": 2, "partOf": "x"})
+    path = f"{THOUGHTS}/{new['id']}"
+    assert (await ada.get(path)).json()["content"] == "mine"
+    assert (await ada.patch(path, json={"content": "changed"})).json()["metadata"] == new["metadata"]
+    assert (await ada.delete(path)).status_code == 200
+
+
 async def test_secrets_are_masked_and_no_turn_is_refused(brain: Brain) -> None:
     app = brain.app(content_policy=DetectingPolicy(SecretDetector(), refuse_secrets=True))
     async with http(app, await brain.key()) as client:

@@ -123,7 +123,12 @@ async def parts_of(memory: Memory, viewer: Viewer, memories: Memories, now: int)
     rows = [row for row in (await memories.rows(ids)).values() if row.alive(now) and matches(condition, row)]
     if len(rows) < count:  # imported parts have other ids
         rows = [*await memories.listing(condition, count)]
-    return sorted(rows, key=lambda row: int(row.metadata.get(PART, 0))) or (memory,)
+    return sorted(rows, key=_number) or (memory,)
+
+
+def _number(part: Memory) -> int:
+    number = part.metadata.get(PART)
+    return number if type(number) is int else 0  # a client may store anything under this name
 
 
 async def shown_thought(memory_id: str, viewer: Viewer, memories: Memories, now: int) -> Sequence[Memory]:
