@@ -30,8 +30,8 @@ class QueryString(Body):
     objects: ClassVar[frozenset[str]] = frozenset()
 
 
-CURSOR = rf"^[0-9]{{1,18}}\.{UUID}$"
-"""created_at and id of the last memory of a page."""
+CURSOR = rf"^-?[0-9]{{1,18}}\.{UUID}$"
+"""created_at, which may be before 1970, and id of the last memory of a page."""
 WorkspaceName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=limits.WORKSPACE_CHARS)
 ]

@@ -279,3 +279,22 @@ async def test_a_quota_holds_for_an_import_too(brain: Brain) -> None:
     assert answer["created"] == 0
     assert {each["error"] for each in answer["refusals"]} == {"quota_exceeded"}
     assert not of_kind(copy, "memory")
+
+
+async def test_what_was_made_before_1970_is_listed_page_by_page(brain: Brain) -> None:
+    times = [{"created_at": at, "occurred_at": at} for at in ("0001-01-02T00:00:00Z", "1969-01-01T00:00:00Z")]
+    lines = [
+        memory_line(f"{number} {at['created_at']}", type="context", memory_scope="agent", agent_id="ada", **at)
+        for at in times
+        for number in range(2)
+    ]
+    async with http(brain.app(), await admin(brain)) as client:
+        assert (await take_in(client, as_file([HEADER, *lines])))["created"] == 4
+        for path, header in (("/v1/brain/list", ""), ("/v1/brain/review", ""), ("/v1/thoughts", "x-next-cursor")):
+            found, cursor = list[str](), None
+            while cursor is not None or not found:
+                page = await client.get(path, params={"limit": 1, **({"cursor": cursor} if cursor else {})})
+                assert page.status_code == 200, page.text
+                found += [each["id"] for each in (page.json() if header else page.json()["memories"])]
+                cursor = page.headers.get(header) if header else page.json()["next_cursor"]
+            assert sorted(found) == sorted(line["id"] for line in lines), path
