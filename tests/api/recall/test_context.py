@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -186,3 +187,13 @@ async def test_what_belongs_to_no_project_is_told_to_every_one(brain: Brain) -> 
 
     assert told(shop, "project") == ["The shop has one queue", "All times are in UTC", "All queues are ours"]
     assert told(shop, "conventions") == ["Flags are long"]
+
+
+async def test_an_agent_with_a_slash_in_its_name_has_a_context_and_conversations(brain: Brain) -> None:
+    app, name = brain.app(), "team/ada/context"
+    async with client_of(app, await brain.key(agent=name)) as ada, http(app, await brain.key(agent="bo")) as bo:
+        assert (await ada.context(name)).agent_id == name
+        await bo.post("/v1/messages/send", json={"to": name, "content": "hello"})
+        talk = await bo.get(f"/v1/messages/conversation/{quote(name, safe='')}")
+
+    assert [each["content"] for each in talk.json()["messages"]] == ["hello"]
