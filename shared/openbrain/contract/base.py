@@ -15,9 +15,11 @@ from openbrain.domain.times import to_datetime
 
 
 class Body(BaseModel):
-    """Base of request bodies."""
+    """Base of request bodies. `selecting`: members that only select memories. The content policy leaves them as they
+    are: masked, they would select other memories."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+    selecting: ClassVar[frozenset[str]] = frozenset()
 
 
 class QueryString(Body):

@@ -173,6 +173,7 @@ class EndThoughtQuery(ThoughtQuery):
 class EndThoughtsQuery(QueryString):
     """The filters of the thoughts to end. At least one of source, metadata_id and metadata is needed."""
 
+    selecting = frozenset({"source", "metadata_id", "metadata"})
     lenient = frozenset({"source", "metadata_id"})
     objects = frozenset({"metadata"})
 

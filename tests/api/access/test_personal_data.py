@@ -5,6 +5,8 @@ from typing import Any
 from openbrain.adapters.personal_data.detection import PersonalDataDetector
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.ports.content import Action
+from openbrain.ports.store.tenants import WorkspaceChange
 from openbrain.usecases.content.policy import LABEL, DetectingPolicy
 from tests.support.api.brain import Brain, http, offer
 
@@ -60,3 +62,23 @@ async def test_each_workspace_has_a_rule_of_its_own(brain: Brain) -> None:
     assert (labelled["content"], labelled["tags"]) == (f"label {MAIL}", ["shop", LABEL])
     assert (edited.json()["content"], edited.json()["tags"]) == (f"call {MAIL}", [LABEL])
     assert wrong == 422
+
+
+async def test_names_stay_as_they_are_because_others_would_be_meant(brain: Brain) -> None:
+    rules = brain.store.workspaces.personal_data_rules
+    app = brain.app(content_policy=DetectingPolicy(personal=PersonalDataDetector(), rules=rules, clock=brain.clock))
+    hub = await brain.key(agent="hub", act_as=(MAIL,))
+    await brain.store.workspaces.change_workspace("w1", WorkspaceChange(personal_data=Action.MASK))
+    async with http(app, hub) as client, http(app, await brain.key(agent=MAIL)) as anna:
+        session = (await client.post("/v1/brain/sessions", json={"session_id": MAIL, "agent_id": MAIL})).json()
+        turns = {"turns": [{"turn": 1, "content": f"ask {MAIL}"}], "agent_id": MAIL}
+        appended = await client.post(f"/v1/brain/sessions/{MAIL}/append", json=turns)
+        turn = appended.json()["results"][0]["id"]
+        path, within = f"/v1/brain/memories/{turn}", {"session_id": MAIL}
+        shown = (await anna.get(path, params=within)).json()
+        changed = await anna.patch(path, params=within, json={"tags": ["seen"]})
+        gone = await anna.delete(path, params=within)
+
+    assert (session["id"], session["agent_id"]) == (MAIL, MAIL)
+    assert (shown["content"], shown["session_id"], shown["agent_id"]) == (f"ask {MASK}", MAIL, MAIL)
+    assert (changed.status_code, gone.status_code) == (200, 200)

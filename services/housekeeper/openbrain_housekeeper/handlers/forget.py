@@ -28,8 +28,8 @@ class Forgetting:
         """Forget a chunk. The final `done` is the total, including what a killed worker ended but did not record."""
         request = operation.request
         erase = bool(request["erase"])
-        # The filter itself may quote text to be erased, so that it is kept apart.
-        stored = request[TRACES] if erase else request
+        # The filter itself may quote text that must not stay, so that it is kept apart.
+        stored = request.get(TRACES, request)
         reached = operation.result.get(REACHED)
         made_by = int(request["made_by"] if reached is None else reached)
         condition, whole = stored_criteria.condition(stored, self._clock.now()), bool(stored.get(stored_criteria.WHOLE))

@@ -13,6 +13,8 @@ M = TypeVar("M", bound=BaseModel)
 SHORTEST_LIMIT: Final = 100
 """Every free-text field allows this length. A mask may be longer than the masked text; a text is cut at its original
 length, or at this one if that is more."""
+_NAMES: Final = frozenset({"agent_id", "agents", "org", "project", "session_id"})
+"""Members that are compared byte for byte: a masked one would name something else."""
 _WITHOUT_TEXT: Final = frozenset({type(None), bool, int, float})
 
 
@@ -53,8 +55,9 @@ def texts_of(fields: Mapping[str, Any]) -> list[NamedText]:
 
 
 def admitted_model(model: M, admission: Admission) -> M:
-    """Return the model with its admitted texts."""
-    changed = admitted_fields(vars(model), admission)
+    """Return the model with its admitted texts; names, and members that only select memories, as they are."""
+    apart = _NAMES | getattr(model, "selecting", frozenset())
+    changed = admitted_fields({name: value for name, value in vars(model).items() if name not in apart}, admission)
     return model.model_copy(update=changed) if changed else model
 
 
