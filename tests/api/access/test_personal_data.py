@@ -82,3 +82,24 @@ async def test_names_stay_as_they_are_because_others_would_be_meant(brain: Brain
     assert (session["id"], session["agent_id"]) == (MAIL, MAIL)
     assert (shown["content"], shown["session_id"], shown["agent_id"]) == (f"ask {MASK}", MAIL, MAIL)
     assert (changed.status_code, gone.status_code) == (200, 200)
+
+
+async def test_a_legal_hold_and_a_job_are_about_the_agents_they_name(brain: Brain) -> None:
+    rules = brain.store.workspaces.personal_data_rules
+    app = brain.app(content_policy=DetectingPolicy(personal=PersonalDataDetector(), rules=rules, clock=brain.clock))
+    admin = await brain.key(permissions=frozenset(Permission))
+    await brain.store.workspaces.change_workspace("w1", WorkspaceChange(personal_data=Action.MASK))
+    job = {"agent_id": [MAIL], "older_than_days": 9}
+    policy = {"name": "old", "schedule": "30 3 * * *", "job": "prune", "body": job}
+    async with http(app, admin) as client:
+        document = {"legal_hold": [{"agent_id": [MAIL]}], "policies": [policy]}
+        await client.put("/v1/admin/lifecycle", json=document)
+        standing = (await client.get("/v1/admin/lifecycle")).json()
+        started = (await client.post("/v1/admin/lifecycle:prune", json=job)).json()
+    held = await brain.store.policies.document("w1")
+
+    assert standing["legal_hold"] == document["legal_hold"]
+    assert standing["policies"][0]["body"]["agent_id"] == [MAIL]
+    assert held is not None
+    assert [hold.agents for hold in held.holds] == [(MAIL,)]
+    assert started["operation"]["request"]["criteria"]["agents"] == [MAIL]
