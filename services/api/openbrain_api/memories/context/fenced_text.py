@@ -26,9 +26,10 @@ HEADINGS = {
     Section.TAGS: "Most used tags",
 }
 INSTRUCTS = "tries to instruct its reader"
-HEAD_TOKENS = 90
-"""Most tokens of notice and marks."""
-HEADING_TOKENS = 12
+HEAD_TOKENS = 102
+"""Most tokens of notice and marks: a digest may have as many as it has characters."""
+HEADING_TOKENS = 14
+"""Most tokens of a heading with its line end."""
 
 
 def fenced(items: Sequence[ContextItem]) -> str:
