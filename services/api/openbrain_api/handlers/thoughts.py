@@ -267,7 +267,7 @@ async def _parts(call: Call[Any, Any], viewer: Viewer) -> Sequence[Memory]:
 async def _stored(call: Call[Any, Any], writes: Sequence[Write]) -> Sequence[Outcome]:
     if len(writes) == 1:
         return (await call.api.committer.remember(writes[0]),)
-    return await call.api.committer.may_wait(partial(call.api.store.writes.remember_whole, writes))
+    return await call.api.committer.may_wait(partial(call.api.store.writes.remember, writes, whole=True))
 
 
 def _prepared(call: Call[Any, Any], item: object, key: str) -> Sequence[Write] | OpenBrainError:

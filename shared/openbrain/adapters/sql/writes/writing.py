@@ -58,25 +58,20 @@ class SqlMemoryWrites(TimedPart):
         self._quotas = Quotas(clock) if quotas is None else quotas
         self._recent = RecentRows() if recent is None else recent
 
-    async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
+    async def remember(self, writes: Sequence[Write], *, whole: bool = False) -> Sequence[Outcome]:
         """Write the whole batch at once; if that fails, each write in a savepoint. New rows are kept for the projectors
         of this process."""
         if not writes:
             return []
         now = self._clock.now()
         try:
-            outcomes = await self._write(self._remember, writes, now)
-        except _REFUSED:
-            outcomes = await self._write(self._each, writes, now)
-        return self._kept(outcomes)
-
-    async def remember_whole(self, writes: Sequence[Write]) -> Sequence[Outcome]:
-        try:
-            return self._kept(await self._write(self._whole, writes, self._clock.now()))
+            outcomes = await self._write(self._whole if whole else self._remember, writes, now)
         except _NotWhole as instead:
             return [instead.outcome] * len(writes)
-
-    def _kept(self, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+        except _REFUSED:
+            if whole:
+                raise
+            outcomes = await self._write(self._each, writes, now)
         self._recent.keep(outcome.memory for outcome in outcomes if outcome.status is Status.CREATED and outcome.memory)
         return outcomes
 
