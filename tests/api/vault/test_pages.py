@@ -127,6 +127,19 @@ async def test_a_message_with_files(kept: Brain, vault: Path) -> None:
     refused(none, 422, "body")
 
 
+@pytest.mark.parametrize("message", ["Grüße aus Łódź 😀", "Gr%C3%BC%C3%9Fe+aus+%C5%81%C3%B3d%C5%BA+%F0%9F%98%80"])
+async def test_a_form_is_utf_8_with_and_without_percent_signs(kept: Brain, vault: Path, message: str) -> None:
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    async with await client(kept) as ada:
+        told = await ada.post("/ingest", content=f"message={message}".encode(), headers=headers)
+        others = [await ada.post("/ingest", content=b"message=" + raw, headers=headers) for raw in (b"%ff", b"\xff")]
+
+    assert told.json()["title"] == "Grüße aus Łódź 😀"
+    assert "Grüße aus Łódź 😀" in (vault / told.json()["obsidian_path"]).read_text(encoding="utf-8")
+    for other in others:
+        refused(other, 422, "body")
+
+
 async def test_an_artifact_replaces_the_one_before(kept: Brain) -> None:
     async with await client(kept) as ada:
         first = await ada.post("/index_artifact", json={"key": "readme", "content": "one", "producer": "ci"})
