@@ -140,6 +140,20 @@ async def test_a_form_is_utf_8_with_and_without_percent_signs(kept: Brain, vault
         refused(other, 422, "body")
 
 
+async def test_a_form_that_was_cut_off_is_refused_whole(kept: Brain, vault: Path) -> None:
+    headers = {"content-type": "multipart/form-data; boundary=x"}
+    parts = [b'--x\r\nContent-Disposition: form-data; name="message"\r\n\r\nWith a file\r\n']
+    parts += [b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\nits text\r\n', b"--x--"]
+    async with await client(kept) as ada:
+        for end in range(3):
+            cut = await ada.post("/ingest_with_files", content=b"".join(parts[:end]), headers=headers)
+            refused(cut, 422, "body")
+        assert list((vault / "raw").rglob("*.*")) == []
+        whole = await ada.post("/ingest_with_files", content=b"".join(parts), headers=headers)
+
+    assert len(whole.json()["vault_paths"]) == 2
+
+
 async def test_an_artifact_replaces_the_one_before(kept: Brain) -> None:
     async with await client(kept) as ada:
         first = await ada.post("/index_artifact", json={"key": "readme", "content": "one", "producer": "ci"})

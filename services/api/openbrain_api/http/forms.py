@@ -50,8 +50,7 @@ async def read_form(headers: Headers, body: AsyncIterator[bytes], limit: int) ->
     fields: dict[str, str] = {}
     files: list[FormFile] = []
     try:
-        parser = MultiPartParser(raw, _generator(body), max_files=FILES, max_fields=FIELDS, max_part_size=limit)
-        form = await parser.parse()
+        form = await _Parser(raw, body, limit).parse()
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
                 files.append(FormFile(value.filename or name, await value.read()))
@@ -65,6 +64,23 @@ async def read_form(headers: Headers, body: AsyncIterator[bytes], limit: int) ->
     return Form(fields, tuple(files))
 
 
+class _Parser(MultiPartParser):
+    """Refuses a form without its closing boundary, in which the last part would be missing."""
+
+    def __init__(self, headers: FormHeaders, body: AsyncIterator[bytes], limit: int) -> None:
+        super().__init__(headers, self._whole(body), max_files=FILES, max_fields=FIELDS, max_part_size=limit)
+        self._ended = False
+
+    def on_end(self) -> None:
+        self._ended = True
+
+    async def _whole(self, body: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        async for part in body:
+            yield part
+        if not self._ended:
+            raise MultiPartException("its closing boundary is missing, send it again")
+
+
 def _urlencoded(raw: bytes) -> dict[str, str]:
     """The fields. Clients also send text as it is, without percent signs (`curl -d`): Starlette's parser takes that for
     Latin-1."""
@@ -72,9 +88,3 @@ def _urlencoded(raw: bytes) -> dict[str, str]:
         return dict(parse_qsl(raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=FIELDS))
     except ValueError:
         raise Invalid("body", f"is not a readable form: send UTF-8, and at most {FIELDS} fields") from None
-
-
-async def _generator(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    async for part in parts:
-        yield part
-    yield b""
