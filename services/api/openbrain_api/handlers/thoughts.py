@@ -102,6 +102,7 @@ async def add_thoughts(call: Call[ThoughtBatchBody, Nothing]) -> Response:
             item = in_order(item, last)
             last = item[-1].memory.created_at
         prepared.append(item)
+        await asyncio.sleep(0)  # a long text takes milliseconds: let other requests run
     short = [item[0] for item in prepared if not isinstance(item, OpenBrainError) and len(item) == 1]
     stored = iter(await call.api.committer.remember_all(short))
     results: list[Mapping[str, object]] = []

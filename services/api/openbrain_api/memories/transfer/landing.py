@@ -1,5 +1,6 @@
 """Importers of lines: verbatim, or as submissions."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -79,6 +80,7 @@ class VerbatimImport(_Counting):
                 items.append((number, self._item(line)))
             except OpenBrainError as error:
                 refused.append((number, error))
+            await asyncio.sleep(0)  # a long text takes milliseconds: let requests run
         if not items:
             return refused
         rows = [item for _, item in items]
@@ -198,6 +200,7 @@ class SubmissionImport(_Counting):
             if line.ended or self._has_expired(line):
                 self.skipped += 1
                 continue
+            await asyncio.sleep(0)  # as above
             try:
                 write = self._write(line)
             except OpenBrainError as error:
