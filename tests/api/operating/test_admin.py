@@ -81,6 +81,16 @@ async def test_a_key_ends_at_its_time(brain: Brain) -> None:
         assert (await user.get("/v1/brain/list")).status_code == 401
 
 
+async def test_a_key_has_one_end(brain: Brain) -> None:
+    both = {"name": "ci", "permissions": ["brain.read"], "expires_in": 9000, "expires_at": "2027-02-01T00:00:00Z"}
+    async with http(brain.app(), await brain.key(permissions=ADMIN)) as admin:
+        refusal = refused(await admin.post("/v1/admin/keys", json=both), 422)
+        keys = (await admin.get("/v1/admin/keys")).json()["keys"]
+
+    assert "exclude each other" in refusal["message"]
+    assert [key["name"] for key in keys] == ["ada of test"]
+
+
 async def test_no_admin_reaches_into_another_workspace(brain: Brain) -> None:
     app = brain.app()
     await brain.key("w2")
