@@ -8,10 +8,12 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.content import Action
 from openbrain.ports.store.tenants import WorkspaceChange
 from openbrain.usecases.content.policy import LABEL, DetectingPolicy
-from tests.support.api.brain import Brain, http, offer
+from tests.support.api.brain import Brain, http, offer, refused
 
 MAIL = "anna.muster@example.com"
 MASK = "[redacted: email]"
+STORED = ("source", "tags")
+"""Filters by what is masked when it is stored."""
 
 
 async def stored(client: Any, content: str, **fields: Any) -> dict[str, Any]:
@@ -96,6 +98,10 @@ async def test_a_legal_hold_and_a_job_are_about_the_agents_they_name(brain: Brai
         await client.put("/v1/admin/lifecycle", json=document)
         standing = (await client.get("/v1/admin/lifecycle")).json()
         started = (await client.post("/v1/admin/lifecycle:prune", json=job)).json()
+        others = [await client.post("/v1/admin/lifecycle:prune", json={**job, name: [MAIL]}) for name in STORED]
+        others += [await client.put("/v1/admin/lifecycle", json={"legal_hold": [{name: MAIL}]}) for name in STORED]
+        old = {**policy, "body": {**job, "tags": [MAIL]}}
+        others.append(await client.put("/v1/admin/lifecycle", json={"policies": [old]}))
     held = await brain.store.policies.document("w1")
 
     assert standing["legal_hold"] == document["legal_hold"]
@@ -103,3 +109,4 @@ async def test_a_legal_hold_and_a_job_are_about_the_agents_they_name(brain: Brai
     assert held is not None
     assert [hold.agents for hold in held.holds] == [(MAIL,)]
     assert started["operation"]["request"]["criteria"]["agents"] == [MAIL]
+    assert [refused(other, 422)["field"] for other in others] == [*STORED, *STORED, "tags"], "others would be meant"
