@@ -282,6 +282,8 @@ def prepare_edit(
         texts = _looked_at(given, admission, refusing=not verbatim)
     else:
         texts = admitted(given, admission)
+    if len(texts["content"] or "") > limits.CONTENT_CHARS:
+        raise Invalid("content", f"must be at most {limits.CONTENT_CHARS} characters as it is stored")
     if change.org is not None:
         actor.may_write_to(change.org)
     authors = actor.authors()

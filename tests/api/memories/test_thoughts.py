@@ -141,6 +141,40 @@ async def test_a_long_turn_is_whole(brain: Brain, ada: httpx.AsyncClient) -> Non
     assert refused(too_long, 422)["field"] == "content"
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "x" * (limits.CONTENT_CHARS - 5) + "\n" * 10,
+        "x" * limits.CONTENT_CHARS + " ",
+        "first\n" + "\n" * 25_000 + "x" * 30_000 + " " * 24_999 + "last",
+        "x" * 30_000 + " " * 46_000 + "x" * 24_001,
+    ],
+)
+async def test_no_part_of_a_long_turn_is_blank(brain: Brain, ada: httpx.AsyncClient, content: str) -> None:
+    new = await add(ada, content)
+    assert (await ada.get(f"{THOUGHTS}/{new['id']}")).json()["content"] == content
+    assert all(each["content"].strip() for each in await listed(ada))
+
+
+async def test_a_long_turn_that_can_not_be_kept_in_parts_names_the_field(ada: httpx.AsyncClient) -> None:
+    blank = {"content": "a" + " " * 2 * limits.CONTENT_CHARS + "b"}
+    full = {"content": LONG, "metadata": {"k": "x" * (limits.METADATA_BYTES - 10)}}
+    for bad, field in ((blank, "content"), (full, "metadata")):
+        assert refused(await ada.post(THOUGHTS, json=bad), 422)["field"] == field
+        batch = (await ada.post(f"{THOUGHTS}:batch", json={"thoughts": [bad, {"content": "fine"}]})).json()
+        assert [each["status"] for each in batch["results"]] == ["refused", "created"]
+        assert batch["results"][0]["field"] == field
+
+
+async def test_a_turn_is_not_changed_into_one_that_no_export_can_restore(brain: Brain, ada: httpx.AsyncClient) -> None:
+    path = f"{THOUGHTS}/{(await add(ada, 'short'))['id']}"
+    longest = "x" * limits.CONTENT_CHARS
+    assert (await ada.patch(path, json={"content": longest})).status_code == 200
+    for content in (longest + "x", "x" * (limits.CONTENT_CHARS - 5) + "\x1b"):
+        assert refused(await ada.patch(path, json={"content": content}), 422)["field"] == "content"
+    assert (await ada.get(path)).json()["content"] == longest
+
+
 async def test_a_long_turn_that_does_not_fit_leaves_no_part(brain: Brain) -> None:
     room = Workspace(id="w1", name="w1", created_at=brain.clock.now(), max_memories=2)
     await brain.store.workspaces.create_workspace(room)

@@ -19,6 +19,7 @@ from openbrain.domain.times import to_datetime
 from openbrain.ports.store.memories import Memories
 from openbrain.ports.store.writes import Write
 from openbrain.usecases.remember import HOUR, Offer, prepare
+from openbrain_api.http.parsing import parse_item
 from openbrain_api.http.route import Call
 
 _OF_THOUGHTS = Criteria(types=(MemoryType.CONTEXT,), scopes=(Scope.AGENT, Scope.SESSION))
@@ -55,23 +56,24 @@ def _write(
     call: Call[Any, Any], body: ThoughtBody, key: str, text: str, number: int, shared: Mapping[str, object]
 ) -> Write:
     actor, api = call.actor.speaking_as(body.agent_id), call.api
-    submission = Submission(
-        content=text,
-        type=MemoryType.CONTEXT,
-        memory_scope=body.memory_scope,
-        org=body.org,
-        project=body.project,
-        session_id=body.session_id or None,
-        turn=body.turn,
-        speaker=_speaker(body.metadata.get("role")),
-        metadata={**body.metadata, **({PART: number, **shared} if shared else {})},
-        source=body.source,
-        occurred_at=body.occurred_at,
-        allow_duplicate=not body.identity,
-    )
+    given = {
+        "content": text,
+        "type": MemoryType.CONTEXT,
+        "memory_scope": body.memory_scope,
+        "org": body.org,
+        "project": body.project,
+        "session_id": body.session_id or None,
+        "turn": body.turn,
+        "speaker": _speaker(body.metadata.get("role")),
+        # With the members of a part it may be too long.
+        "metadata": {**body.metadata, **({PART: number, **shared} if shared else {})},
+        "source": body.source,
+        "occurred_at": body.occurred_at,
+        "allow_duplicate": not body.identity,
+    }
     return prepare(
         Offer(
-            submission=submission,
+            submission=parse_item(Submission, given),
             actor=actor,
             origin=call.origin(actor),
             idempotency_key=f"{key}#{number}" if key and number > 1 else key,

@@ -3,6 +3,7 @@
 import hashlib
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -197,7 +198,10 @@ def _line(form: Format, agent: str, model: str, row: Row) -> Mapping[str, Any]:
 def _in_parts(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield a memory's line, or one line per part of a long thought. A text that is still too long is refused later."""
     content = str(line["content"])
-    texts = split(content) if line["type"] is MemoryType.CONTEXT and len(content) > limits.CONTENT_CHARS else [content]
+    texts = [content]
+    if line["type"] is MemoryType.CONTEXT and len(content) > limits.CONTENT_CHARS:
+        with suppress(Invalid):
+            texts = split(content)
     if not 1 < len(texts) <= MOST_PARTS:
         yield line
         return
