@@ -1,5 +1,6 @@
 """Thoughts: each turn once and verbatim, found by meaning, order and metadata, and never another agent's."""
 
+import hashlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -241,6 +242,23 @@ async def test_secrets_are_masked_and_no_turn_is_refused(brain: Brain) -> None:
         assert new["metadata"]["note"] == "[redacted: openbrain-key]"
         changed = await client.patch(f"{THOUGHTS}/{new['id']}", json={"content": f"not {KEY}"})
         assert changed.json()["content"] == "not [redacted: openbrain-key]"
+
+
+async def test_a_secret_across_two_parts_is_masked_too(brain: Brain) -> None:
+    lines = [hashlib.sha512(bytes([number])).hexdigest()[:64] for number in range(25)]
+    private = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *lines, "-----END RSA PRIVATE KEY-----", ""])
+    before, after = "some words of a log line\n" * 1960, "more words\n" * 2000
+    assert len(before) < limits.CONTENT_CHARS < len(before + private)
+    async with http(brain.app(content_policy=DetectingPolicy(SecretDetector())), await brain.key()) as client:
+        new = await add(client, before + private + after, metadata=turn(1))
+        grown = await add(client, ("password = 'hunter2xyzQ9'\n" * 1923)[: limits.CONTENT_CHARS], metadata=turn(2))
+        parts = await listed(client)
+
+    assert new["content"].startswith(before + "[redacted: ")
+    assert new["content"].endswith(after)
+    assert not any(line in part["content"] for line in lines for part in parts)
+    assert grown["content"].count("[redacted: assigned-password]'\n") == 1923
+    assert max(len(part["content"]) for part in parts) <= limits.CONTENT_CHARS
 
 
 async def test_thoughts_are_their_agents_alone(brain: Brain, ada: httpx.AsyncClient) -> None:

@@ -9,7 +9,7 @@ from openbrain.contract.thoughts import ThoughtAnswer, ThoughtBody
 from openbrain.domain import limits
 from openbrain.domain.access.metadata_pairs import pair
 from openbrain.domain.access.visibility import Criteria, Viewer, matches, visible
-from openbrain.domain.errors import NotFound
+from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import is_uuid, joined_hash
 from openbrain.domain.memory import Memory, MemoryType, Scope
@@ -28,7 +28,11 @@ _OF_THOUGHTS = Criteria(types=(MemoryType.CONTEXT,), scopes=(Scope.AGENT, Scope.
 def thought_writes(call: Call[Any, Any], body: ThoughtBody, key: str) -> Sequence[Write]:
     """The write of a thought; for a long one the writes of its parts in order, to be stored in one transaction. `key`:
     the idempotency key, '' for none."""
-    first, *others = split(body.content)
+    if len(body.content) <= limits.CONTENT_CHARS:
+        whole = _write(call, body, key, body.content, 1, {})
+        if len(whole.memory.content) <= limits.CONTENT_CHARS:
+            return (whole,)
+    first, *others = split(_masked(call, body.content))
     write = _write(call, body, key, first, 1, {})
     if not others:
         return (write,)
@@ -40,6 +44,15 @@ def thought_writes(call: Call[Any, Any], body: ThoughtBody, key: str) -> Sequenc
         for number, write in enumerate(writes, 1)
     ]
     return in_order(numbered)
+
+
+def _masked(call: Call[Any, Any], content: str) -> str:
+    """Mask before the text is split: a secret may lie across a cut, and a mask may be longer than its secret."""
+    admission = call.api.content_policy.of(call.actor.workspace_id)
+    masked = admission.admit([("content", content)], refusing=False).texts[0]
+    if len(masked) > limits.THOUGHT_CHARS:
+        raise Invalid("content", f"must be at most {limits.THOUGHT_CHARS} characters with its secrets masked")
+    return masked
 
 
 def in_order(writes: Sequence[Write], last: int = 0) -> Sequence[Write]:
