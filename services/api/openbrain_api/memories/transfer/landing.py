@@ -200,7 +200,7 @@ class SubmissionImport(_Counting):
             if line.ended or self._has_expired(line):
                 self.skipped += 1
                 continue
-            await asyncio.sleep(0)  # as above
+            await asyncio.sleep(0)  # a long text takes milliseconds: let requests run
             try:
                 write = self._write(line)
             except OpenBrainError as error:
