@@ -21,8 +21,8 @@ _CHANGES = ("updated", "confirmed", "feedback", "restored")
 """Actions whose history lines contain the earlier values."""
 _PARSED = {"type": MemoryType, "memory_scope": Scope, "tags": tuple, "aliases": tuple, "reason": Reason}
 
-Line = tuple[str, Mapping[str, Any]]
-"""The action of a change, and the values before it."""
+Line = tuple[str, Mapping[str, Any] | None]
+"""The action of a change, and the values before it; None if the line has none."""
 
 
 def read_past(connection: Connection, condition: Condition, at: int, limit: int) -> list[Memory]:
@@ -40,13 +40,13 @@ def _lines_after(connection: Connection, ids: Sequence[str], at: int) -> Mapping
     lines: defaultdict[str, list[Line]] = defaultdict(list)
     query = select(table.memory_id, table.action, table.before).where(table.at > at).order_by(table.id.desc())
     for memory_id, action, before in among(connection, query, table.memory_id, ids):
-        lines[memory_id].append((action, orjson.loads(before) if before else {}))
+        lines[memory_id].append((action, None if before is None else orjson.loads(before)))
     return lines
 
 
 def _known(later: Sequence[Line]) -> bool:
     """False if the values before one of these changes were removed after their retention period."""
-    return all(before or action not in _CHANGES for action, before in later)
+    return all(before is not None or action not in _CHANGES for action, before in later)
 
 
 def as_it_was(memory: Memory, later: Sequence[Line]) -> Memory:
@@ -55,7 +55,7 @@ def as_it_was(memory: Memory, later: Sequence[Line]) -> Memory:
         if action in _ENDINGS:
             memory = replace(memory, reason=None, deleted_at=None, archived_at=None)
         else:
-            memory = replace(memory, **{name: _value(name, value) for name, value in before.items()})
+            memory = replace(memory, **{name: _value(name, value) for name, value in (before or {}).items()})
     return memory
 
 

@@ -40,11 +40,18 @@ def apply(
 ) -> GroupResult:
     if not runs(connection, operation):
         return GroupResult((), 0)
-    rows = locked(connection, and_(memories.c.id.in_(ids), LIVING))
+    rows = _unchanged_by(connection, operation, locked(connection, and_(memories.c.id.in_(ids), LIVING)))
     allowed = eligible(connection, selection, rows)
     result = decided(allowed, ids, decide)
     made = _Writer(connection, operation, allowed.subjects, now).write(result.changes)
     return result._replace(changes=made, conflicts=len(result.changes) - len(made))
+
+
+def _unchanged_by(connection: Connection, operation: Operation, rows: Sequence[Memory]) -> Sequence[Memory]:
+    """Return the rows that the operation has not changed yet: a repeated step leaves what was restored meanwhile."""
+    mine = table.c.operation_id == operation.id, table.c.memory_id.in_([row.id for row in rows])
+    changed = set(connection.scalars(select(table.c.memory_id).where(*mine))) if rows else set()
+    return [row for row in rows if row.id not in changed]
 
 
 def possible(changes: Sequence[Change], refused: Sequence[Change]) -> Sequence[Change]:
@@ -137,7 +144,9 @@ class _Writer:
             set_use(self._connection, change.memory_id, change.use)
         kind = Changed.METADATA if before.content == after.content else Changed.CONTENT
         self._journal.edited(before, after, kind, self._origin, note_of(self._operation, change.why))
-        kept = {"columns": _differing(before, after), "use": None if change.use is None else list(use)}
+        kept: dict[str, Any] = {"columns": _differing(before, after), "use": None}
+        if change.use is not None:
+            kept |= {"use": list(use), "became": list(change.use)}
         self._keep(change, after.version, kept)
         return True
 

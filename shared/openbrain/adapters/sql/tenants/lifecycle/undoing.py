@@ -13,6 +13,7 @@ from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as 
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, columns_of, memory_from_row
 from openbrain.adapters.sql.schema.tables import memories, memory_lineage
 from openbrain.adapters.sql.tenants.lifecycle.applying import MERGED, note_of, origin_of, runs, set_use
+from openbrain.adapters.sql.tenants.lifecycle.subjects import with_use
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.editing import make_way, store_edit
 from openbrain.adapters.sql.writes.erasing import locked
@@ -34,9 +35,10 @@ class _Kept(NamedTuple):
     version: int
     into: str | None
     before: str
+    at: int
 
 
-_COLUMNS = [table.c[name] for name in ("id", "memory_id", "action", "why", "version", "into_id", "before")]
+_COLUMNS = [table.c[name] for name in ("id", "memory_id", "action", "why", "version", "into_id", "before", "at")]
 
 
 def undo(
@@ -104,12 +106,29 @@ def _rewrite_back(connection: Connection, journal: Journal, operation: Operation
         return Undone.CHANGED
     kept: dict[str, Any] = orjson.loads(change.before)
     values = columns_of(row) | kept["columns"]
+    if row.confirmed_at > change.at:  # confirmed by somebody since, which changes no version
+        values["confirmed_at"] = row.confirmed_at
     was = memory_from_row([values[name] for name in MEMORY_COLUMNS])
     after = replace(was, version=row.version + 1, revision=row.revision + 1, updated_at=journal.now)
     admit_more(connection, row, after, journal.now)
     store_edit(connection, journal, row, after)
     if kept["use"] is not None:
-        set_use(connection, row.id, Use(*kept["use"]))
+        set_use(connection, row.id, _use_without(connection, row, kept))
     kind = Changed.METADATA if row.content == after.content else Changed.CONTENT
     journal.edited(row, after, kind, origin_of(operation), note_of(operation, change.why))
     return Undone.UNDONE
+
+
+def _use_without(connection: Connection, row: Memory, kept: Mapping[str, Any]) -> Use:
+    """Return the use counts without what the change added; what was counted since stays."""
+    ((_, now),) = with_use(connection, [row])
+    before = Use(*kept["use"])
+    # Changes of an older version don't say what the counts became.
+    became = Use(*kept["became"]) if "became" in kept else now
+    recalled = now.last_recalled_at != became.last_recalled_at
+    return Use(
+        recalls=before.recalls + max(0, now.recalls - became.recalls),
+        last_recalled_at=now.last_recalled_at if recalled else before.last_recalled_at,
+        used=before.used + max(0, now.used - became.used),
+        ignored=before.ignored + max(0, now.ignored - became.ignored),
+    )
