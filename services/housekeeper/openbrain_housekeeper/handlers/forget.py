@@ -9,6 +9,7 @@ from openbrain.ports.store.operations import TRACES, Operation, Progress
 from openbrain.ports.store.store import Store
 from openbrain.ports.store.writes import Bulk, Origin
 from openbrain.usecases import stored_criteria
+from openbrain_housekeeper.handlers.lifecycle.job import overtaken
 from openbrain_housekeeper.handlers.purge import purge_after
 
 CHUNK = 200
@@ -49,6 +50,8 @@ class Forgetting:
             if party := stored_criteria.erased_party(stored):
                 clean, others = _struck_out(party), self._store.cleansing.clean_others
                 result["beside"] = await others(operation, clean, dry_run=False, party=party)
+                if not await self._store.lifecycle.runs(operation):
+                    return overtaken(operation)
             # Database files hold the filter too: the purge cleans them after this operation has ended.
             await self._store.operations.start_operation(purge_after(operation))
         return Progress(done=total, total=total, result=result, finished=True)

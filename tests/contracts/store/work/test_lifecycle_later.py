@@ -1,4 +1,4 @@
-"""Contract of `ports.lifecycle` about what happens between a change and its repetition, its undo or a look at the past."""
+"""Contract of `ports.lifecycle`: what happens between a change and its repetition, its undo or a look at the past."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,9 +30,16 @@ def keep_first(subjects: Sequence[Subject]) -> Sequence[Change]:
 
 
 async def recalled(store: SqlStore, clock: FakeClock, memory_id: str) -> None:
-    result = ((memory_id, 1.0),)
-    made = {"id": uuid7(clock.now()), "workspace_id": "w1", "agent_id": "ada", "query": "", "took_ms": 1.0}
-    await store.memories.record_recalls([RecallRecord(**made, results=result, at=clock.now())])
+    answered = RecallRecord(
+        id=uuid7(clock.now()),
+        workspace_id="w1",
+        agent_id="ada",
+        query="",
+        results=((memory_id, 1.0),),
+        took_ms=1.0,
+        at=clock.now(),
+    )
+    await store.memories.record_recalls([answered])
 
 
 async def used(database: Database, memory_id: str) -> Use:

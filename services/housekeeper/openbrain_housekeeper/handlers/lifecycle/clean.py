@@ -19,7 +19,7 @@ from openbrain.ports.store.outbox import Outbox
 from openbrain.ports.streams import Doomed, Swept
 from openbrain.usecases import purge_traces
 from openbrain.usecases.content.cleaning import Cleaner, Normalising, Stripping, summary, total
-from openbrain_housekeeper.handlers.lifecycle.job import EXAMPLE_LIST, EXAMPLES, announce_end
+from openbrain_housekeeper.handlers.lifecycle.job import EXAMPLE_LIST, EXAMPLES, announce_end, overtaken
 from openbrain_housekeeper.handlers.purge import purge_after
 
 PAGE = 100
@@ -60,6 +60,9 @@ class Cleaning:
             "streams": self._streams,
             "vault": self._vault,
         }
+        # Cleaning the vault or others can't be stopped halfway: don't begin it if the operation is to be cancelled.
+        if not await self.lifecycle.runs(operation):
+            return overtaken(operation)
         result = dict(operation.result)
         return await phases[result.pop(PHASE, "memories")](operation, result)
 

@@ -91,6 +91,8 @@ class LifecycleStep:
         done = operation.done + batch.seen
         if batch.cursor is not None:
             return Progress(done=done, total=operation.total, result={**report, CURSOR: batch.cursor})
+        if not operation.request["dry_run"] and not await self._lifecycle.runs(operation):
+            return overtaken(operation)
         report = await self._ended(operation, report)
         return Progress(done=done, total=done, result=report, finished=True)
 
@@ -113,6 +115,12 @@ class LifecycleStep:
         first = await self._lifecycle.first(operation.id, EXAMPLES)
         await announce_end(self._outbox, operation, counts, self._clock.now())
         return {**report, **counts, EXAMPLE_LIST: [*map(_shown, first)]}
+
+
+def overtaken(operation: Operation) -> Progress:
+    """The progress of a last step that may have changed nothing, because the operation is to be cancelled: not done.
+    The worker ends it next."""
+    return Progress(done=operation.done, total=operation.total, result=operation.result, waits=True)
 
 
 async def announce_end(outbox: Outbox, operation: Operation, counts: Mapping[str, int], now: int) -> None:

@@ -4,7 +4,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.lifecycle import Action, Lifecycle
 from openbrain.ports.store.operations import Operation, Progress
 from openbrain.ports.store.outbox import Outbox
-from openbrain_housekeeper.handlers.lifecycle.job import CURSOR, announce_end
+from openbrain_housekeeper.handlers.lifecycle.job import CURSOR, announce_end, overtaken
 
 CHUNK = 50
 """Changes per transaction."""
@@ -23,6 +23,8 @@ class Undoing:
         if place is not None:
             done = min(operation.done + CHUNK, operation.total or 0)
             return Progress(done=done, total=operation.total, result={CURSOR: [place[0].value, place[1]]})
+        if not await self._lifecycle.runs(operation):
+            return overtaken(operation)
         counts = {what.value: number for what, number in (await self._lifecycle.undone(of)).items()}
         await announce_end(self._outbox, operation, counts, self._clock.now())
         done = sum(counts.values())
