@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, RowMapping, Select, Table, UpdateBase, delete
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.errors import OpenBrainError, TryLater
 from openbrain.ports.clock import Clock
 
 P = ParamSpec("P")
@@ -22,6 +22,8 @@ MARIADB = "mysql"
 """Dialect names of SQLAlchemy; MariaDB has the name of its protocol."""
 FEW = 256
 """Maximum rows of `Database.read_few`: enough for a batch of a consumer, or the candidates of a recall."""
+RACES = 5
+"""Attempts of a transaction that takes duplicate keys."""
 CLOSED = "the database is closed: open it anew"
 """The message of the `RuntimeError` that a call on a closed database raises."""
 
@@ -89,6 +91,16 @@ class Part:
     async def _write(self, fn: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
         """Run a function of a connection and these arguments with `Database.write`."""
         return await self._database.write(lambda connection: fn(connection, *given, **named))
+
+    async def _claim(self, fn: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
+        """Like `_write`, for a function that takes duplicate keys. It is repeated if another writer took one between
+        its read and its write."""
+        for _ in range(RACES):
+            try:
+                return await self._write(fn, *given, **named)
+            except IntegrityError:
+                continue
+        raise TryLater("others write the same content at this moment: try again")
 
     async def _rows(self, query: Select[Any]) -> Sequence[RowMapping]:
         return await self._database.read(lambda connection: connection.execute(query).mappings().all())

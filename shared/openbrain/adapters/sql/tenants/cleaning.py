@@ -56,7 +56,7 @@ class SqlCleansing(TimedPart):
         return await self._read(_page, selection, limit, after)
 
     async def clean(self, operation: Operation, selection: Selection, ids: Sequence[str], clean: Clean) -> int:
-        return await self._write(_clean, operation, selection, ids, clean, self._clock.now())
+        return await self._claim(_clean, operation, selection, ids, clean, self._clock.now())
 
     async def found(self, operation_id: str) -> Mapping[str, int]:
         return await self._read(_found, operation_id)

@@ -5,7 +5,6 @@ from typing import Any
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, and_, or_, select, true, update
-from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import along, insert_missing, newer_than
@@ -16,14 +15,13 @@ from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_histor
 from openbrain.adapters.sql.tenants.landing import land
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.domain.access.visibility import NEVER, Condition
-from openbrain.domain.errors import Conflict, TryLater
+from openbrain.domain.errors import Conflict
 from openbrain.domain.ids import transfer_id
 from openbrain.domain.memory import Memory
 from openbrain.ports.store.operations import OperationStatus
 from openbrain.ports.store.transfer import HistoryRow, Item, Landed, Link, Position, StoredMemory
 
 IMPORT = "import"
-_RACES = 5
 _RUNNING = operations.c.status == OperationStatus.RUNNING.value
 _OLDEST = (memories.c.created_at, memories.c.id)
 _HISTORY_COLUMNS = (
@@ -98,12 +96,7 @@ class SqlTransfer(TimedPart):
                 tried.rollback()
             return landed
 
-        for _ in range(_RACES):
-            try:
-                return await self._database.write(transaction)
-            except IntegrityError:
-                continue
-        raise TryLater("others write the same content at this moment: try again")
+        return await self._claim(transaction)
 
     async def duplicates(self, given: Sequence[Memory]) -> Sequence[bool]:
         """Return for each whether its content exists. Expired rows don't count."""

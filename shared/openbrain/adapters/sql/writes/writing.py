@@ -1,11 +1,10 @@
 """Writes of users to memories, each in one transaction."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Concatenate, ParamSpec
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError
 
 from openbrain.adapters.sql.engine.database import Database, TimedPart
 from openbrain.adapters.sql.memories.rows import RecentRows
@@ -18,7 +17,7 @@ from openbrain.adapters.sql.writes.quotas import Quotas, remember_within, withou
 from openbrain.adapters.sql.writes.remember import remember
 from openbrain.adapters.sql.writes.restoring import restore_memory
 from openbrain.domain.access.visibility import Condition, Viewer
-from openbrain.domain.errors import Invalid, QuotaExceeded, TryLater
+from openbrain.domain.errors import Invalid, QuotaExceeded
 from openbrain.domain.memory import Memory
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.writes import (
@@ -36,8 +35,6 @@ from openbrain.ports.store.writes import (
 
 _REFUSED = (DBAPIError, ValueError, TypeError, OverflowError)
 """Errors raised here or in a driver for a value that no column accepts."""
-_RACES = 5
-P = ParamSpec("P")
 
 
 class _NotWhole(Exception):
@@ -76,7 +73,7 @@ class SqlMemoryWrites(TimedPart):
         return outcomes
 
     async def update(self, edit: Edit) -> Memory:
-        return await self._claiming(edit_memory, edit, self._clock.now())
+        return await self._claim(edit_memory, edit, self._clock.now())
 
     async def forget(
         self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
@@ -89,7 +86,7 @@ class SqlMemoryWrites(TimedPart):
         self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Memory:
         now = self._clock.now()
-        return await self._claiming(restore_memory, memory_id, viewer, origin, note, expected_versions, now)
+        return await self._claim(restore_memory, memory_id, viewer, origin, note, expected_versions, now)
 
     async def erase(
         self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
@@ -120,18 +117,6 @@ class SqlMemoryWrites(TimedPart):
     async def blank_keys(self, workspace_id: str, ids: Sequence[str]) -> Sequence[str]:
         """Blank the keys' content hashes. The keys stay, so that a repeated submission is still recognised."""
         return await self._write(blank_keys, workspace_id, ids)
-
-    async def _claiming(
-        self, change: Callable[Concatenate[Connection, P], Memory], *given: P.args, **named: P.kwargs
-    ) -> Memory:
-        """Run a change that takes a duplicate key for one memory."""
-        for _ in range(_RACES):
-            try:
-                return await self._write(change, *given, **named)
-            except IntegrityError:
-                # Another writer took the key between our read and our write: retry.
-                continue
-        raise TryLater("others write the same content at this moment: try again")
 
     def _remember(self, connection: Connection, writes: Sequence[Write], now: int) -> list[Outcome]:
         return remember_within(connection, writes, now, self._quotas.all(connection), remember)

@@ -49,7 +49,7 @@ class SqlLifecycle(TimedPart):
     async def apply(
         self, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide
     ) -> GroupResult:
-        return await self._write(applying.apply, operation, selection, ids, decide, self._clock.now())
+        return await self._claim(applying.apply, operation, selection, ids, decide, self._clock.now())
 
     async def orgs(self, workspace_id: str, projects: Collection[str]) -> Mapping[str, Collection[str]]:
         return await self._read(subjects.orgs, workspace_id, projects)
@@ -66,7 +66,7 @@ class SqlLifecycle(TimedPart):
     async def undo(
         self, operation: Operation, of: str, limit: int, after: ChangePlace | None = None
     ) -> ChangePlace | None:
-        return await self._write(undoing.undo, operation, of, limit, after, self._clock.now())
+        return await self._claim(undoing.undo, operation, of, limit, after, self._clock.now())
 
     async def undone(self, of: str) -> Mapping[Undone, int]:
         return await self._read(undoing.undone, of)

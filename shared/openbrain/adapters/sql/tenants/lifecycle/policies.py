@@ -5,10 +5,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, RowMapping, delete, insert, select
+from sqlalchemy import Connection, RowMapping, select, update
 
 from openbrain.adapters.sql.engine.database import TimedPart
-from openbrain.adapters.sql.engine.statements import first_of
+from openbrain.adapters.sql.engine.statements import first_of, insert_missing
 from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies as table
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.domain.access.visibility import Criteria
@@ -33,8 +33,8 @@ class SqlPolicies(TimedPart):
         }
 
         def write(connection: Connection) -> PolicyDocument:
-            connection.execute(delete(table).where(table.c.workspace_id == document.workspace_id))
-            connection.execute(insert(table), row)
+            connection.execute(insert_missing(connection.dialect, table), row)
+            connection.execute(update(table).where(table.c.workspace_id == document.workspace_id).values(row))
             return document
 
         return await self._database.write(write)
