@@ -17,6 +17,8 @@ CHUNK = 200
 REACHED = "reached"
 """Key in the result: creation time of the last memory ended so far. The next step starts there instead of at the newest
 memory."""
+TO_STRIKE_OUT = "to_strike_out"
+"""Key in the result: the number of texts beside memories that the next step strikes out."""
 
 
 class Forgetting:
@@ -48,8 +50,14 @@ class Forgetting:
         result = {past: total}
         if erase:
             if party := stored_criteria.erased_party(stored):
+                counted = operation.result.get(TO_STRIKE_OUT)
+                if counted is None:
+                    # Whoever repeats the next step after a kill finds nothing left to count.
+                    counted = await self._store.cleansing.count_beside(operation.workspace_id, party)
+                    return Progress(done=done, total=total, result={past: done, TO_STRIKE_OUT: counted})
                 clean, others = _struck_out(party), self._store.cleansing.clean_others
-                result["beside"] = await others(operation, clean, dry_run=False, party=party)
+                struck_out = await others(operation, clean, dry_run=False, party=party)
+                result["beside"] = max(int(counted), struck_out)
                 if not await self._store.lifecycle.runs(operation):
                     return overtaken(operation)
             # Database files hold the filter too: the purge cleans them after this operation has ended.

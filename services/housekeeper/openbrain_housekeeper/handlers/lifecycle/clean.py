@@ -24,7 +24,7 @@ from openbrain_housekeeper.handlers.purge import purge_after
 
 PAGE = 100
 """Memories per transaction, each with its history."""
-PHASE, CURSOR = "phase", "cursor"
+PHASE, CURSOR, COUNTED = "phase", "cursor", "others_counted"
 
 
 class Streams(Protocol):
@@ -56,7 +56,8 @@ class Cleaning:
     async def __call__(self, operation: Operation) -> Progress:
         phases: Mapping[str, Callable[[Operation, dict[str, Any]], Awaitable[Progress]]] = {
             "memories": self._memories,
-            "others": self._others,
+            "others": self._count_others,
+            "others counted": self._others,
             "streams": self._streams,
             "vault": self._vault,
         }
@@ -96,11 +97,20 @@ class Cleaning:
         cleaned = counts.get(Action.CLEANED, 0)
         return {**result, "cleaned": cleaned, "found": dict(sorted(by_kind.items())), EXAMPLE_LIST: examples}
 
+    async def _count_others(self, operation: Operation, result: dict[str, Any]) -> Progress:
+        """Count before cleaning: whoever repeats that after a kill finds nothing left to count, or to purge."""
+        clean = await self._text(operation)
+        found = 0 if clean is None else await self.cleansing.clean_others(operation, clean, dry_run=True)
+        if found and not operation.request["dry_run"]:
+            result |= {COUNTED: found, PHASE: "others counted"}
+        else:
+            result |= {PHASE: "streams"} | ({} if clean is None else {"others": found})
+        return Progress(done=operation.done, total=operation.total, result=result)
+
     async def _others(self, operation: Operation, result: dict[str, Any]) -> Progress:
-        stripped = await self._text(operation)
-        if stripped is not None:
-            dry_run = bool(operation.request["dry_run"])
-            result["others"] = await self.cleansing.clean_others(operation, stripped, dry_run=dry_run)
+        clean, counted = await self._text(operation), int(result.pop(COUNTED))
+        cleaned = 0 if clean is None else await self.cleansing.clean_others(operation, clean, dry_run=False)
+        result["others"] = max(counted, cleaned)
         return Progress(done=operation.done, total=operation.total, result={**result, PHASE: "streams"})
 
     async def _streams(self, operation: Operation, result: dict[str, Any]) -> Progress:
