@@ -1,7 +1,6 @@
 """Operation `forget`: forget or erase all memories that a filter matches and the requester may see."""
 
 import re
-from functools import partial
 
 from openbrain.ports.cleaning import ERASED, CleanText, Party
 from openbrain.ports.clock import Clock
@@ -69,4 +68,11 @@ def _struck_out(party: Party) -> CleanText:
     """Replace the whole text if it belongs to an erased agent or speaker; otherwise only the erased words in it."""
     if party.agents or party.speakers:
         return lambda _: ERASED
-    return partial(re.compile(re.escape(party.says), re.IGNORECASE).sub, ERASED)
+    words, pattern = party.says.lower(), re.compile(re.escape(party.says), re.IGNORECASE)
+
+    def strike(text: str) -> str:
+        left = pattern.sub(ERASED, text)
+        # A lower \u0130 has two characters, which no pattern takes for one: then nothing of the text stays.
+        return ERASED if words in left.lower() else left
+
+    return strike

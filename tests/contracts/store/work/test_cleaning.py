@@ -1,6 +1,8 @@
 """Contract of `ports.cleaning`, on every database."""
 
 from collections import Counter
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from sqlalchemy import insert
@@ -11,14 +13,19 @@ from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
 from openbrain.adapters.sql.schema.tables import recalls
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.sql.tenants.other_texts import PAGE
+from openbrain.domain.access.visibility import Criteria, everything
 from openbrain.domain.text.spelling import one_spelling
 from openbrain.ports.cleaning import ERASED, Cleaned, MemoryTexts, Party
 from openbrain.ports.content import Action
 from openbrain.ports.lifecycle import CLEAN
-from openbrain.ports.store.operations import TRACES
+from openbrain.ports.store.memories import RecallRecord
+from openbrain.ports.store.operations import TRACES, Progress
 from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.writes import FORGET
+from openbrain.usecases import stored_criteria
 from openbrain.usecases.content.cleaning import Cleaner, Normalising, Stripping
 from openbrain.usecases.content.policy import stripping
+from openbrain_housekeeper.handlers.forget import Forgetting
 from tests.contracts.store.work.test_lifecycle import running, selected
 from tests.support.store.fixtures import FakeClock, announced, origin, row, rows, stored, viewer, write
 
@@ -176,3 +183,32 @@ async def test_what_stands_beside_memories_of_one_party_is_counted_read_and_stru
     assert await store.cleansing.count_beside("w1", eve) == 0
     assert await store.cleansing.count_beside("w1", said) == 2
     assert await store.cleansing.count_beside("w2", eve) == 1
+
+
+@pytest.mark.parametrize("word", ["İbrahim", "ΣΟΦΟΣ", "GROẞ", "𐐀𐐁", "ᲐᲠᲐ"])
+async def test_words_are_found_and_struck_out_in_any_case_of_any_script(
+    store: SqlStore, clock: FakeClock, word: str
+) -> None:
+    """Spelled alike on every database, and in lower case where it knows the script."""
+    texts = [word, *([word.lower()] if word[0] in "İΣ" else [])]
+    said = Criteria(says=word)
+    for number, text in enumerate(texts):
+        await stored(store.writes, f"{number} {text} said", metadata={"by": text})
+        asked: dict[str, Any] = {
+            "agent_id": "ada",
+            "query": f"{number} {text}?",
+            "results": (),
+            "took_ms": 1.0,
+            "at": clock.now(),
+        }
+        await store.memories.record_recalls([RecallRecord(id=f"{number}", workspace_id="w1", **asked)])
+    forgetting, progress = Forgetting(store, clock), Progress(done=0)
+    request = {"made_by": clock.now(), "erase": True, "reason": "", **stored_criteria.kept(viewer(), said, whole=True)}
+    operation = await running(store, clock, FORGET, **request)
+
+    while not progress.finished:
+        progress = await forgetting(replace(operation, done=progress.done, result=progress.result))
+
+    assert progress.result == {"erased": len(texts), "beside": len(texts)}
+    assert await store.cleansing.count_beside("w1", Party(says=word)) == 0
+    assert (await store.writes.measure_living(everything("w1", said), ended=True)).rows == 0

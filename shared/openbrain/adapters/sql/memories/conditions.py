@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 import orjson
-from sqlalchemy import and_, exists, false, func, or_, true
+from sqlalchemy import and_, exists, false, func, literal, or_, true
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
@@ -145,24 +145,27 @@ def _lowered_sqlite(element: _Lowered, compiler: SQLCompiler, **options: Any) ->
 
 @compiles(_Lowered, MARIADB)
 def _lowered_mariadb(element: _Lowered, compiler: SQLCompiler, **options: Any) -> str:
-    return f"LOWER({compiler.process(element.clauses, **options)})"
+    # Unlike Python, LOWER knows neither the two characters of a lower \u0130 nor a sigma at the end of a word.
+    text = compiler.process(element.clauses, **options)
+    return f"REPLACE(LOWER(REPLACE({text}, '\u0130', 'i\u0307')), '\u03c2', '\u03c3')"
 
 
 def _says(text: str) -> ColumnElement[bool]:
-    plain = text.lower()
-    quoted = orjson.dumps(plain).decode()[1:-1]
+    quoted = orjson.dumps(text).decode()[1:-1]
     past = memory_history.c
-    mentioned = or_(holds_text(past.note, plain), holds_text(past.before, quoted), holds_text(past.after, quoted))
+    mentioned = or_(holds_text(past.note, text), holds_text(past.before, quoted), holds_text(past.after, quoted))
     return or_(
-        *(holds_text(column, plain) for column in _PLAIN),
+        *(holds_text(column, text) for column in _PLAIN),
         *(holds_text(column, quoted) for column in _JSON),
         exists().where(past.memory_id == memories.c.id, mentioned).correlate(memories),
     )
 
 
 def holds_text(column: "ColumnElement[Any]", text: str) -> ColumnElement[bool]:
-    """True if a column contains `text`, ignoring case; `text` must be lower case."""
-    return func.instr(_Lowered(column), text) > 0
+    """True if a column contains `text`, ignoring case."""
+    held = func.instr(_Lowered(column), _Lowered(literal(text.lower()))) > 0
+    # MariaDB leaves the capitals of some scripts as they are: find at least what is spelled alike.
+    return held if text.isascii() else or_(held, func.instr(column, text) > 0)
 
 
 def _tagged(values: tuple[str, ...]) -> ColumnElement[bool]:

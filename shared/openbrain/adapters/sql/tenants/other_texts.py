@@ -43,7 +43,7 @@ class Texts(NamedTuple):
             return mine
         mine.append(or_(*(and_(column[name] != "", column[name] != ERASED) for name in self.names)))
         if party.says:
-            mine.append(or_(*(holds_text(column[name], party.says.lower()) for name in self.names)))
+            mine.append(or_(*(holds_text(column[name], party.says) for name in self.names)))
         if party.speakers:
             mine.append(column[self.by].in_(party.speakers))
         if party.agents:
