@@ -29,6 +29,13 @@ def keep_first(subjects: Sequence[Subject]) -> Sequence[Change]:
     ]
 
 
+def tagged(subjects: Sequence[Subject]) -> Sequence[Change]:
+    """Add one tag."""
+    memory = subjects[0].memory
+    after = replace(memory, tags=(*memory.tags, f"t{len(memory.tags)}"))
+    return [Change(memory_id=memory.id, action=Action.REWRITTEN, why="tagged", after=after)]
+
+
 async def recalled(store: SqlStore, clock: FakeClock, memory_id: str) -> None:
     answered = RecallRecord(
         id=uuid7(clock.now()),
@@ -115,3 +122,39 @@ async def test_a_repeated_step_leaves_what_was_restored_meanwhile(
     assert again.changes == []
     assert [(await row(database, each)).reason for each in ids] == [None, "archived"]
     assert await store.lifecycle.counts(operation.id) == {Action.ARCHIVED: 2}
+
+
+async def test_operations_are_undone_one_after_the_other_the_last_one_first(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    one = await stored(store.writes, "one")
+
+    operations = [await running(store, clock) for _ in range(3)]
+    for operation in operations:
+        await store.lifecycle.apply(operation, selected(clock), [one.id], tagged)
+    assert (await row(database, one.id)).tags == ("t0", "t1", "t2")
+
+    for operation in reversed(operations):
+        await all_undone(store, await running(store, clock, UNDO), operation)
+        assert await store.lifecycle.undone(operation.id) == {Undone.UNDONE: 1}
+
+    assert (await row(database, one.id)).tags == ()
+
+
+async def test_an_earlier_operation_stays_when_somebody_changed_it_before_the_later_one(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    one = await stored(store.writes, "one")
+
+    earlier = await running(store, clock)
+    await store.lifecycle.apply(earlier, selected(clock), [one.id], tagged)
+    clock.advance(1)
+    await store.writes.update(Edit(memory_id=one.id, viewer=viewer(), origin=origin(), content="mine"))
+    later = await running(store, clock)
+    await store.lifecycle.apply(later, selected(clock), [one.id], tagged)
+
+    for operation in (later, earlier):
+        await all_undone(store, await running(store, clock, UNDO), operation)
+
+    assert await store.lifecycle.undone(earlier.id) == {Undone.CHANGED: 1}
+    assert ((await row(database, one.id)).content, (await row(database, one.id)).tags) == ("mine", ("t0",))

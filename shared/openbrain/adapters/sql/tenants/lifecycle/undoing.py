@@ -112,6 +112,10 @@ def _rewrite_back(connection: Connection, journal: Journal, operation: Operation
     after = replace(was, version=row.version + 1, revision=row.revision + 1, updated_at=journal.now)
     admit_more(connection, row, after, journal.now)
     store_edit(connection, journal, row, after)
+    # The memory is again as before the change: an earlier operation that left it so can be undone too.
+    earlier = table.c.memory_id == row.id, table.c.version < change.version, table.c.undone == ""
+    risen = after.version - (change.version - 1)
+    connection.execute(update(table).where(*earlier).values(version=table.c.version + risen))
     if kept["use"] is not None:
         set_use(connection, row.id, _use_without(connection, row, kept))
     kind = Changed.METADATA if row.content == after.content else Changed.CONTENT
