@@ -173,10 +173,6 @@ class Lifecycle(Protocol):
     async def orgs(self, workspace_id: str, projects: Collection[str]) -> Mapping[str, Collection[str]]:
         """Return the orgs of the living memories of each of these projects."""
 
-    async def runs(self, operation: Operation) -> bool:
-        """Return whether the operation is still running: False if it has ended or is to be cancelled, and its last
-        calls may have changed nothing."""
-
     async def counts(self, operation_id: str) -> Mapping[Action, int]: ...
 
     async def first(self, operation_id: str, limit: int) -> Sequence[Change]:

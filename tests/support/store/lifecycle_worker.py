@@ -27,9 +27,10 @@ def wired_worker(brain: Brain, holder: str = "test", reasoner: object = None) ->
 def worker(store: Store, clock: Clock, holder: str = "test") -> Worker:
     """Return a worker for prune, refile and undo that does one step per round."""
     jobs = RowByRow(store.lifecycle, lambda operation: prune(operation, HALF_LIFE_DAYS))
+    parts = store.lifecycle, store.operations, store.outbox, clock
     steps: dict[str, Step] = {
-        PRUNE: LifecycleStep(jobs, store.lifecycle, store.outbox, clock),
-        REFILE: LifecycleStep(RowByRow(store.lifecycle, refile), store.lifecycle, store.outbox, clock),
-        UNDO: Undoing(store.lifecycle, store.outbox, clock),
+        PRUNE: LifecycleStep(jobs, *parts),
+        REFILE: LifecycleStep(RowByRow(store.lifecycle, refile), *parts),
+        UNDO: Undoing(*parts),
     }
     return Worker(store.operations, steps, holder, pace_s=0)

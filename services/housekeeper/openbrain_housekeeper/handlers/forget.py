@@ -57,7 +57,7 @@ class Forgetting:
                 clean, others = _struck_out(party), self._store.cleansing.clean_others
                 struck_out = await others(operation, clean, dry_run=False, party=party)
                 result["beside"] = max(int(counted), struck_out)
-                if not await self._store.lifecycle.runs(operation):
+                if not await self._store.operations.runs(operation):
                     return overtaken(operation)
             # Database files hold the filter too: the purge cleans them after this operation has ended.
             await self._store.operations.start_operation(purge_after(operation))

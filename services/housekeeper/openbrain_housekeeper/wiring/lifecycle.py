@@ -19,11 +19,10 @@ from openbrain_housekeeper.jobs.operations import Step
 
 
 def lifecycle_steps(container: Container) -> dict[str, Step]:
-    lifecycle, outbox, clock = container.store.lifecycle, container.store.outbox, container.clock
-    steps: dict[str, Step] = {
-        kind: paced(LifecycleStep(job, lifecycle, outbox, clock)) for kind, job in jobs(container).items()
-    }
-    steps[UNDO] = paced(Undoing(lifecycle, outbox, clock), UNDOING_REST)
+    store = container.store
+    parts = store.lifecycle, store.operations, store.outbox, container.clock
+    steps: dict[str, Step] = {kind: paced(LifecycleStep(job, *parts)) for kind, job in jobs(container).items()}
+    steps[UNDO] = paced(Undoing(*parts), UNDOING_REST)
     return {kind: held_back(step, container.pressure) for kind, step in steps.items()}
 
 

@@ -100,6 +100,9 @@ class Operations(Protocol):
     ) -> Operation | None:
         """End it as failed or cancelled, keeping its progress."""
 
+    async def runs(self, operation: Operation) -> bool:
+        """False if the operation has ended or is to be cancelled: its last calls may have changed nothing."""
+
     async def followed(self, operation: Operation) -> bool:
         """True if another operation of its kind, of any workspace, is queued."""
 

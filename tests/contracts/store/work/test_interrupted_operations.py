@@ -97,7 +97,9 @@ async def test_a_job(store: SqlStore, clock: FakeClock) -> None:
     operation = await running(store, clock, PRUNE, **body.request("w1", clock.now()))
     rule = RowByRow(store.lifecycle, lambda operation: prune(operation, HALF_LIFE_DAYS))
 
-    after = await ended(store, operation, LifecycleStep(rule, store.lifecycle, store.outbox, clock), 1)
+    after = await ended(
+        store, operation, LifecycleStep(rule, store.lifecycle, store.operations, store.outbox, clock), 1
+    )
 
     assert (after.status, after.done, after.total) == ("cancelled", PAGE, PAGE + 1)
     assert await store.lifecycle.counts(operation.id) == {Action.ARCHIVED: PAGE}
@@ -109,7 +111,7 @@ async def test_an_undo(store: SqlStore, clock: FakeClock) -> None:
     await store.lifecycle.apply(operation, selected(clock), [one.id], archive_all)
     undoing = await running(store, clock, UNDO, operation=operation.id)
 
-    after = await ended(store, undoing, Undoing(store.lifecycle, store.outbox, clock), 0)
+    after = await ended(store, undoing, Undoing(store.lifecycle, store.operations, store.outbox, clock), 0)
 
     assert after.status == "cancelled"
     assert await store.lifecycle.undone(operation.id) == {}

@@ -62,7 +62,7 @@ class Cleaning:
             "vault": self._vault,
         }
         # Cleaning the vault or others can't be stopped halfway: don't begin it if the operation is to be cancelled.
-        if not await self.lifecycle.runs(operation):
+        if not await self.operations.runs(operation):
             return overtaken(operation)
         result = dict(operation.result)
         return await phases[result.pop(PHASE, "memories")](operation, result)

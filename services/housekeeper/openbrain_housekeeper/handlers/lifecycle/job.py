@@ -17,7 +17,7 @@ from openbrain.domain.events.streams import LIFECYCLE_COMPLETED
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.lifecycle import Change, Decide, GroupResult, Lifecycle, Selection, Subject, selection_of
-from openbrain.ports.store.operations import Operation, Progress
+from openbrain.ports.store.operations import Operation, Operations, Progress
 from openbrain.ports.store.outbox import Outbox
 
 PAGE = 20
@@ -76,8 +76,9 @@ def found_in(page: Sequence[Subject], decide: Decide) -> Found:
 class LifecycleStep:
     """Runs one step of a job's operation."""
 
-    def __init__(self, job: Job, lifecycle: Lifecycle, outbox: Outbox, clock: Clock) -> None:
-        self._job, self._lifecycle, self._outbox, self._clock = job, lifecycle, outbox, clock
+    def __init__(self, job: Job, lifecycle: Lifecycle, operations: Operations, outbox: Outbox, clock: Clock) -> None:
+        self._job, self._lifecycle, self._operations = job, lifecycle, operations
+        self._outbox, self._clock = outbox, clock
 
     async def __call__(self, operation: Operation) -> Progress:
         """`done` counts the memories looked at; the result counts the changes by action."""
@@ -91,7 +92,7 @@ class LifecycleStep:
         done = operation.done + batch.seen
         if batch.cursor is not None:
             return Progress(done=done, total=operation.total, result={**report, CURSOR: batch.cursor})
-        if not operation.request["dry_run"] and not await self._lifecycle.runs(operation):
+        if not operation.request["dry_run"] and not await self._operations.runs(operation):
             return overtaken(operation)
         report = await self._ended(operation, report)
         return Progress(done=done, total=done, result=report, finished=True)

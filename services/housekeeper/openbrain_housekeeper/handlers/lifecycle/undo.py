@@ -2,7 +2,7 @@
 
 from openbrain.ports.clock import Clock
 from openbrain.ports.lifecycle import Action, Lifecycle
-from openbrain.ports.store.operations import Operation, Progress
+from openbrain.ports.store.operations import Operation, Operations, Progress
 from openbrain.ports.store.outbox import Outbox
 from openbrain_housekeeper.handlers.lifecycle.job import CURSOR, announce_end, overtaken
 
@@ -13,8 +13,9 @@ CHUNK = 50
 class Undoing:
     """One transaction per step; the cursor moves past every change that was looked at."""
 
-    def __init__(self, lifecycle: Lifecycle, outbox: Outbox, clock: Clock) -> None:
-        self._lifecycle, self._outbox, self._clock = lifecycle, outbox, clock
+    def __init__(self, lifecycle: Lifecycle, operations: Operations, outbox: Outbox, clock: Clock) -> None:
+        self._lifecycle, self._operations = lifecycle, operations
+        self._outbox, self._clock = outbox, clock
 
     async def __call__(self, operation: Operation) -> Progress:
         of, cursor = str(operation.request["operation"]), operation.result.get(CURSOR)
@@ -23,7 +24,7 @@ class Undoing:
         if place is not None:
             done = min(operation.done + CHUNK, operation.total or 0)
             return Progress(done=done, total=operation.total, result={CURSOR: [place[0].value, place[1]]})
-        if not await self._lifecycle.runs(operation):
+        if not await self._operations.runs(operation):
             return overtaken(operation)
         counts = {what.value: number for what, number in (await self._lifecycle.undone(of)).items()}
         await announce_end(self._outbox, operation, counts, self._clock.now())

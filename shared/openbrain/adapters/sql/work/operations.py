@@ -76,6 +76,10 @@ class SqlOperations(TimedPart):
         now, values = self._clock.now(), {"error": error[:ERROR_CHARS]}
         return await self._write(_let_go, operation_id, holder, status, now, values)
 
+    async def runs(self, operation: Operation) -> bool:
+        mine = table.c.id == operation.id, OPEN, ~table.c.cancel_requested
+        return await self._scalar(select(table.c.id).where(*mine)) is not None
+
     async def followed(self, operation: Operation) -> bool:
         queued = table.c.status == OperationStatus.QUEUED.value
         other = select(table.c.id).where(queued, table.c.kind == operation.kind, table.c.id != operation.id).limit(1)

@@ -54,9 +54,6 @@ class SqlLifecycle(TimedPart):
     async def orgs(self, workspace_id: str, projects: Collection[str]) -> Mapping[str, Collection[str]]:
         return await self._read(subjects.orgs, workspace_id, projects)
 
-    async def runs(self, operation: Operation) -> bool:
-        return await self._write(applying.runs, operation)
-
     async def counts(self, operation_id: str) -> Mapping[Action, int]:
         return await self._read(applying.counts, operation_id)
 
