@@ -1,8 +1,11 @@
 """One settings class: its reference page is current, the original names are accepted, no secret is shown."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from openbrain.settings import Settings
 from openbrain.settings import reference as settings_reference
@@ -75,6 +78,30 @@ def test_nothing_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = settings_reference.effective(Settings().with_aliases())
     assert "marker" not in str(shown)
     assert shown["OPENBRAIN_TRUTH__URL"] == "mysql+aiomysql://brain:(hidden)@db/openbrain"
+
+
+@pytest.mark.parametrize("password", ["se/cret", "a:b/c", 'q"uote', "two words", "hash#?"])
+def test_a_password_that_a_driver_takes_is_hidden_as_a_whole(monkeypatch: pytest.MonkeyPatch, password: str) -> None:
+    url = f"mysql+aiomysql://brain:{password}@db/openbrain"
+    assert make_url(url).password == password
+    monkeypatch.setenv("OPENBRAIN_TRUTH__URL", url)
+    monkeypatch.setenv("OPENBRAIN_STREAMS__URL", "redis://brain:p@ss@redis:6379")
+    monkeypatch.setenv(
+        "OPENBRAIN_VAULTS__PROBES", json.dumps({"site": f"https://me:{password}@shop/", "db": "tcp://a:1"})
+    )
+    shown = settings_reference.effective(Settings())
+    assert shown["OPENBRAIN_TRUTH__URL"] == "mysql+aiomysql://brain:(hidden)@db/openbrain"
+    assert shown["OPENBRAIN_STREAMS__URL"] == "redis://brain:(hidden)@redis:6379"
+    assert json.loads(shown["OPENBRAIN_VAULTS__PROBES"]) == {"site": "https://me:(hidden)@shop/", "db": "tcp://a:1"}
+
+
+def test_the_reference_has_each_heading_once_and_original_names_alone_under_theirs() -> None:
+    sections = re.findall(r"^## (.*)\n\n([^#]*)", settings_reference.page(), re.MULTILINE)
+    headings = [heading for heading, _ in sections]
+    assert len(set(headings)) == len(headings)
+    assert all(
+        re.search(r"Original name of|same as", line) for line in dict(sections)["Original names"].splitlines()[2:]
+    )
 
 
 @pytest.mark.parametrize(
