@@ -1,6 +1,7 @@
 """`make env`: write a random value for each password that docker-compose.yml requires, and the profiles, into .env.
 
-Existing lines are kept; a password without a value gets one in a new line. `make env PROFILES=core,observe` selects other profiles than `brain`.
+Existing lines are kept; a password without a value gets one in a new line. `make env PROFILES=core,observe` selects
+other profiles than `brain`.
 """
 
 import os
