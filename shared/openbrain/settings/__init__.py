@@ -226,6 +226,13 @@ class Logs(Group):
         None, description="One JSON object per line, or readable lines; null: readable in a terminal, JSON elsewhere."
     )
 
+    @field_validator("level")
+    @classmethod
+    def _known_level(cls, level: str) -> str:
+        if level.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+            raise ValueError("must be DEBUG, INFO, WARNING or ERROR")
+        return level.upper()
+
 
 class Settings(BaseSettings):
     """All settings, by group."""

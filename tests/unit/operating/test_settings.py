@@ -9,6 +9,7 @@ from sqlalchemy import make_url
 
 from openbrain.settings import Settings
 from openbrain.settings import reference as settings_reference
+from openbrain_cli.system.up import max_level
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
 
@@ -126,4 +127,12 @@ def test_a_number_that_is_no_longer_a_setting_says_so(monkeypatch: pytest.Monkey
 def test_a_threshold_tells_its_new_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBRAIN_TICK__PROMOTE_HEAT", "8")
     with pytest.raises(ValueError, match="is now OPENBRAIN_TICK__THRESHOLDS__PROMOTE_HEAT"):
+        Settings()
+
+
+def test_a_log_level_is_one_of_four_in_either_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBRAIN_LOGS__LEVEL", "info")
+    assert max_level(Settings().logs.level) == "WARNING"
+    monkeypatch.setenv("OPENBRAIN_LOGS__LEVEL", "verbose")
+    with pytest.raises(ValueError, match="must be DEBUG, INFO, WARNING or ERROR"):
         Settings()
