@@ -272,6 +272,12 @@ class Settings(BaseSettings):
     secrets: Secrets = Secrets()
     logs: Logs = Logs()
 
+    @field_validator("data_dir", mode="before")
+    @classmethod
+    def _named(cls, folder: str | Path) -> Path:
+        """An empty name counts as none: as the working folder it would be closed to others, with all that is in it."""
+        return Path(folder).expanduser() if str(folder) else cls.model_fields["data_dir"].default
+
     ollama_url: str = Field(
         "",
         validation_alias=AliasChoices("BRAIN_OLLAMA_URL", "OLLAMA_URL"),
@@ -372,7 +378,7 @@ def loaded() -> Loaded:
     from_file = _FromFile(**table).with_aliases()
     aliases = environment.aliases().items()
     groups = {name: _over(getattr(from_file, name), getattr(environment, name), folded) for name, folded in aliases}
-    from_file = from_file.model_copy(update={**groups, "data_dir": from_file.data_dir.expanduser()})
+    from_file = from_file.model_copy(update=groups)
     return Loaded(settings=from_file, environment=environment, file=file, in_file=frozenset(names(table)))
 
 

@@ -135,7 +135,7 @@ def _json(value: Any) -> str:
         return str(value).replace(_HOME, "~")
     if isinstance(value, Group):
         return json.dumps(value.model_dump(exclude_unset=True))
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 _BOUNDS = (("minimum", ">= {}"), ("exclusiveMinimum", "> {}"), ("maximum", "<= {}"), ("exclusiveMaximum", "< {}"))
