@@ -136,3 +136,29 @@ def test_a_log_level_is_one_of_four_in_either_case(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("OPENBRAIN_LOGS__LEVEL", "verbose")
     with pytest.raises(ValueError, match="must be DEBUG, INFO, WARNING or ERROR"):
         Settings()
+
+
+@pytest.mark.parametrize(
+    ("proxy", "right"),
+    [
+        ("10.0.0.7", True),
+        ("10.0.0.0/8", True),
+        ("fd00::/8", True),
+        ("*", True),
+        ("10.0.0.7/8", False),
+        ("proxy", False),
+    ],
+)
+def test_a_proxy_is_trusted_by_its_address(monkeypatch: pytest.MonkeyPatch, proxy: str, *, right: bool) -> None:
+    monkeypatch.setenv("OPENBRAIN_SERVER__TRUSTED_PROXIES", json.dumps([proxy]))
+    if right:
+        assert Settings().server.trusted_proxies == (proxy,)
+    else:
+        with pytest.raises(ValueError, match=f"{proxy} is no address, and no network such as"):
+            Settings()
+
+
+def test_seconds_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBRAIN_STREAMS__LEASE_S", "inf")
+    with pytest.raises(ValueError, match="finite number"):
+        Settings()
