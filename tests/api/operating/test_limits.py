@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from itertools import pairwise
+from typing import Any
 
 import httpx
 import orjson
@@ -118,8 +119,8 @@ async def _in_parts(body: bytes) -> AsyncIterator[bytes]:
 async def test_a_tool_costs_what_its_request_costs(brain: Brain) -> None:
     app = with_mcp(brain.app())
     headers = {"accept": "application/json", "content-type": "application/json"}
-    listing = {"method": "tools/list"}
-    calls = [
+    listing: dict[str, Any] = {"method": "tools/list"}
+    calls: list[dict[str, Any]] = [
         {"method": "tools/call", "params": {"name": name, "arguments": arguments}}
         for name, arguments in (("brain_list", {}), ("brain_search", {"q": "quay"}))
     ]

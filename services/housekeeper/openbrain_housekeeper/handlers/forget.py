@@ -3,6 +3,7 @@
 import re
 from functools import partial
 
+from openbrain.domain.text.spelling import spellings
 from openbrain.ports.cleaning import ERASED, CleanText, Party
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.operations import TRACES, Operation, Progress
@@ -58,4 +59,5 @@ def _struck_out(party: Party) -> CleanText:
     """Replace the whole text if it belongs to an erased agent or speaker; otherwise only the erased words in it."""
     if party.agents or party.speakers:
         return lambda _: ERASED
-    return partial(re.compile(re.escape(party.says), re.IGNORECASE).sub, ERASED)
+    said = "|".join(map(re.escape, spellings(party.says)))
+    return partial(re.compile(said, re.IGNORECASE).sub, ERASED)

@@ -26,6 +26,18 @@ def normalised_text(text: str) -> str:
     return form.strip("\n").rstrip()
 
 
+def composed(text: str) -> str:
+    """The text in Unicode NFC, as contents are stored."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def spellings(text: str) -> tuple[str, ...]:
+    """The text as given, and in NFC and NFD if they differ. For texts and tags that may be stored as given."""
+    if text.isascii():
+        return (text,)
+    return tuple(dict.fromkeys((text, composed(text), unicodedata.normalize("NFD", text))))
+
+
 def name_key(name: str) -> str:
     """A key shared by all spellings of a name: `K8s` and `k8s`, `data_base` and `Data-Base`."""
     return _SEPARATORS.sub("-", unicodedata.normalize("NFKC", name).casefold()).strip("-")
