@@ -203,7 +203,7 @@ async def test_a_query_ends_with_its_key_and_goes_over_to_the_one_that_replaces_
     made = await store.standing_queries.add_query(query(key), {})
     old = await store.api_keys.key("w1", key)
     assert old is not None
-    new, secret = successor(old, START)
+    new, secret = successor(old, START, old.expires_at)
     contents = [memory(f"m{n}") for n in range(3)]
     await put(database, *contents)
     await store.api_keys.replace_key(new, hash_secret(secret), START + 5)
