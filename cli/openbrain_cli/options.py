@@ -22,7 +22,18 @@ Url = Annotated[str, typer.Option("--url", help="The API; else OPENBRAIN_URL, el
 KeyFile = Annotated[
     Path | None, typer.Option("--key-file", help="File with the key in its first line, private to you.")
 ]
-Data = Annotated[Path | None, typer.Option("--data", help="The data folder of `openbrain up`.")]
+
+
+def folder(named: str) -> Path:
+    """Return a folder; an empty name, as of an unset variable, would be the working folder."""
+    if not named:
+        raise typer.BadParameter("it is empty: name a folder, or leave the option out")
+    return Path(named)
+
+
+Data = Annotated[
+    Path | None, typer.Option("--data", parser=folder, metavar="<path>", help="The data folder of `openbrain up`.")
+]
 Agent = Annotated[str, typer.Option("--agent", help="Act as this agent, if the key may.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Config = Annotated[

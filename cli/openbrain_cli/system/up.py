@@ -16,11 +16,13 @@ from starlette.applications import Starlette
 from openbrain.domain.errors import SetupError
 from openbrain.settings import Settings, load
 from openbrain_cli.lazy_commands import command
-from openbrain_cli.options import Config
+from openbrain_cli.options import Config, folder
 from openbrain_cli.profile import settings_in_use, settings_loaded, use_settings_file
 from openbrain_cli.system.shell.program import own_program
 
-DataOption = Annotated[Path | None, typer.Option("--data", help="Folder for all embedded data.")]
+DataOption = Annotated[
+    Path | None, typer.Option("--data", parser=folder, metavar="<path>", help="Folder for all embedded data.")
+]
 PortOption = Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")]
 
 

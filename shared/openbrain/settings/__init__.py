@@ -226,6 +226,13 @@ class Logs(Group):
         None, description="One JSON object per line, or readable lines; null: readable in a terminal, JSON elsewhere."
     )
 
+    @field_validator("level")
+    @classmethod
+    def _known_level(cls, level: str) -> str:
+        if level.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+            raise ValueError("must be DEBUG, INFO, WARNING or ERROR")
+        return level.upper()
+
 
 class Settings(BaseSettings):
     """All settings, by group."""
@@ -264,6 +271,12 @@ class Settings(BaseSettings):
     server: Server = Server()
     secrets: Secrets = Secrets()
     logs: Logs = Logs()
+
+    @field_validator("data_dir", mode="before")
+    @classmethod
+    def _named(cls, folder: str | Path) -> Path:
+        """An empty name counts as none: as the working folder it would be closed to others, with all that is in it."""
+        return Path(folder).expanduser() if str(folder) else cls.model_fields["data_dir"].default
 
     ollama_url: str = Field(
         "",
@@ -365,7 +378,7 @@ def loaded() -> Loaded:
     from_file = _FromFile(**table).with_aliases()
     aliases = environment.aliases().items()
     groups = {name: _over(getattr(from_file, name), getattr(environment, name), folded) for name, folded in aliases}
-    from_file = from_file.model_copy(update={**groups, "data_dir": from_file.data_dir.expanduser()})
+    from_file = from_file.model_copy(update=groups)
     return Loaded(settings=from_file, environment=environment, file=file, in_file=frozenset(names(table)))
 
 

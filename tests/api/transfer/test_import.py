@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+from openbrain.adapters.personal_data.detection import PersonalDataDetector
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
+from openbrain.ports.content import Action
 from openbrain.ports.store.tenants import WorkspaceChange
+from openbrain.usecases.content.policy import DetectingPolicy
 from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
 from tests.support.api.transfer import (
     EVERYTHING,
@@ -61,6 +64,31 @@ BAD: list[tuple[Any, str, str]] = [
         "object",
     ),
 ]
+
+
+async def test_of_two_lines_with_one_id_the_first_is_stored(brain: Brain) -> None:
+    first = memory_line("the first")
+    lines = [HEADER, first, {**first, "content": "the second"}]
+    async with http(brain.app(), await brain.key(permissions=EVERYTHING)) as client:
+        answer = await take_in(client, as_file(lines, footer=False))
+        (shown,) = (await client.get("/v1/brain/list")).json()["memories"]
+
+    assert (answer["exact"], answer["created"], answer["present"]) == (True, 1, 1)
+    assert shown["content"] == "the first"
+
+
+async def test_a_line_that_masks_make_too_long_is_refused(brain: Brain) -> None:
+    rules = brain.store.workspaces.personal_data_rules
+    app = brain.app(content_policy=DetectingPolicy(personal=PersonalDataDetector(), rules=rules, clock=brain.clock))
+    await brain.workspace()
+    await brain.store.workspaces.change_workspace("w1", WorkspaceChange(personal_data=Action.MASK))
+    long = ("write to a@b.org " * 3000)[: limits.CONTENT_CHARS]
+    async with http(app, await brain.key(permissions=EVERYTHING)) as client:
+        answer = await take_in(client, as_file([HEADER, memory_line(long), memory_line("good")], footer=False))
+        whole = of_kind(await export(client), "memory")
+
+    assert [(each["line"], each["field"]) for each in answer["refusals"]] == [(2, "content")]
+    assert [each["content"] for each in whole] == ["good"]
 
 
 async def test_bad_lines_are_reported_one_by_one_and_the_rest_is_stored(brain: Brain) -> None:

@@ -55,6 +55,9 @@ async def test_a_job_shows_its_counts_and_reasons_and_how_it_is_undone(
     assert nothing.stdout == "nothing changed, of 0 looked at\n"
     assert begun.stdout == f"{waiting}  queued\n"
     assert "queued" in listed.stdout
+    assert (waiting in listed.stdout, waiting in shown.stdout) == (True, True), (
+        "in one piece on 80 columns, to be copied"
+    )
     assert '"min_confidence":0.3' in shown.stdout.replace(" ", "")
     assert ended.stdout == f"{waiting}  cancelled\n"
 

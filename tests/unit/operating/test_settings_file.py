@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from typer.testing import CliRunner
 
 from openbrain import settings
 from openbrain.domain.errors import SetupError
 from openbrain.settings import reference
+from openbrain_cli.main import app
+from openbrain_cli.profile import settings_loaded
 
 TEXT = """
 data_dir = "~/brains/one"
@@ -125,3 +128,37 @@ def test_a_named_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("OPENBRAIN_CONFIG", "nothing.toml")
     with pytest.raises(SetupError, match=r"there is no settings file nothing\.toml: look at --config"):
         settings.load()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OPENBRAIN_WEBHOOKS__HOSTS", "hooks.example.org"),
+        ("OPENBRAIN_STREAMS__BACKOFF_S", "10,60"),
+        ("OPENBRAIN_VAULTS__FOLDERS", '{"default": /vault}'),
+        ("OPENBRAIN_WEBHOOKS__TUNING__BACKOFF_S", "1,2"),
+        ("OPENBRAIN_STREAMS", "redis://redis:6379"),
+    ],
+)
+def test_a_list_or_table_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    monkeypatch.setenv("OPENBRAIN_SERVER__ORIGINS", '["https://example.org"]')
+    monkeypatch.setenv("SERVER", "not ours")
+    with pytest.raises(SetupError, match=f"^the setting {name} can't be used: lists and tables are JSON"):
+        settings_loaded()
+
+
+def test_folders_of_vaults_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBRAIN_VAULTS__FOLDERS", '{"default": "/srv/vault"}')
+    assert reference.effective(settings.load())["OPENBRAIN_VAULTS__FOLDERS"] == '{"default": "/srv/vault"}'
+
+
+def test_no_data_folder_is_the_working_folder_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`openbrain up` closes its data folder, and all that is in it, to others."""
+    monkeypatch.setenv("OPENBRAIN_DATA_DIR", "")
+    assert settings.Settings().data_dir == settings.Settings.model_fields["data_dir"].default
+    monkeypatch.setenv("OPENBRAIN_DATA_DIR", "~/brain")
+    assert settings.Settings().data_dir == tmp_path / "home" / "brain"
+    for command in ("up", "status", "list"):
+        refused = CliRunner().invoke(app, [command, "--data", ""])
+        assert (refused.exit_code, "name a folder, or leave the option out" in refused.output) == (2, True)

@@ -2,6 +2,7 @@
 
 import re
 
+from openbrain.domain.text.spelling import spellings
 from openbrain.ports.cleaning import ERASED, CleanText, Party
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.operations import TRACES, Operation, Progress
@@ -68,11 +69,12 @@ def _struck_out(party: Party) -> CleanText:
     """Replace the whole text if it belongs to an erased agent or speaker; otherwise only the erased words in it."""
     if party.agents or party.speakers:
         return lambda _: ERASED
-    words, pattern = party.says.lower(), re.compile(re.escape(party.says), re.IGNORECASE)
+    said = spellings(party.says)
+    pattern = re.compile("|".join(map(re.escape, said)), re.IGNORECASE)
 
     def strike(text: str) -> str:
         left = pattern.sub(ERASED, text)
         # A lower \u0130 has two characters, which no pattern takes for one: then nothing of the text stays.
-        return ERASED if words in left.lower() else left
+        return ERASED if any(words.lower() in left.lower() for words in said) else left
 
     return strike

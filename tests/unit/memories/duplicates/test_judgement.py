@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.domain.memory import DAY
+from openbrain.domain.text.duplicates.canonical import canonical_sentences
 from openbrain.domain.text.duplicates.near import COSINE, Reading, near_duplicates
-from openbrain.domain.text.duplicates.sameness import Claim, says_same
+from openbrain.domain.text.duplicates.sameness import Claim, same_sentence, says_same, sketch
 from tests.support.indexes.entries import memory
 
 SAMPLES = Path(__file__).parents[3] / "samples" / "duplicates"
@@ -42,6 +43,25 @@ def same(one: str, other: str) -> bool:
 def pairs(half: str, side: str) -> list[list[str]]:
     kinds: dict[str, list[list[str]]] = json.loads((SAMPLES / f"{half}.json").read_text(encoding="utf-8"))[side]
     return [pair for some in kinds.values() for pair in some]
+
+
+def assert_same_sketch(one: str, other: str) -> None:
+    for sentence in canonical_sentences(one):
+        for beside in canonical_sentences(other):
+            if same_sentence(sentence, beside):
+                assert sketch(sentence) == sketch(beside), (one, other)
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_sentences_that_are_the_same_have_the_same_sketch(half: str) -> None:
+    for side in ("same", "different"):
+        for one, other in pairs(half, side):
+            assert_same_sketch(one, other)
+
+
+@given(texts, texts)
+def test_words_in_any_order_have_the_same_sketch_if_they_say_the_same(one: str, other: str) -> None:
+    assert_same_sketch(one, other)
 
 
 @pytest.mark.parametrize("half", HALVES)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid, OpenBrainError, QuotaExceeded
 from openbrain.domain.events.submission import Submission
@@ -140,6 +141,8 @@ class VerbatimImport(_Counting):
             changed["tags"] = with_labels(changed.get("tags", memory.tags), looked.tags)
         if "content" in changed:
             changed["content"] = normalised(changed["content"])
+            if len(changed["content"]) > limits.CONTENT_CHARS:  # as an offer; no import would take its export
+                raise Invalid("content", f"must be at most {limits.CONTENT_CHARS} characters with masks")
             changed["content_hash"] = content_hash(changed["content"])
         return replace(memory, **changed) if changed else memory
 

@@ -83,6 +83,14 @@ def same_sentence(one: Tokens, other: Tokens) -> bool:
     )
 
 
+def sketch(sentence: Tokens) -> tuple[str, ...]:
+    """Equal for sentences that are the same, so that few must be compared: how their words begin, in no order. A word
+    in singular, in plural or with a typo begins with the same two letters, a number has no typos, and active and
+    passive differ by one `by`."""
+    words = (token.text for token in sentence if token.text != "by")
+    return tuple(sorted(word if any(map(str.isdecimal, word)) else word[:2] for word in words))
+
+
 def _alike(one: Sequence[Token], other: Sequence[Token]) -> bool:
     return len(one) == len(other) and all(map(same_word, one, other))
 
