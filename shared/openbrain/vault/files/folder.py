@@ -107,9 +107,10 @@ class Folder:
             for descriptor in opened.values():
                 os.close(descriptor)
 
-    def read(self, relative: str) -> str:
-        """A file's text, line breaks unchanged. Invalid if it is too large or not UTF-8."""
-        data = self.read_bytes(relative)
+    def read(self, relative: str, *, links: bool = True) -> str:
+        """A file's text, line breaks unchanged. Invalid if it is too large or not UTF-8. `links=False`: also Invalid for
+        a link, as for a writer."""
+        data = self.read_and_stat(relative, links=links)[0]
         try:
             return data.decode()
         except UnicodeDecodeError as error:
@@ -120,9 +121,9 @@ class Folder:
         """A file's bytes. Invalid if it has more than `max_bytes` or is not a regular file."""
         return self.read_and_stat(relative)[0]
 
-    def read_and_stat(self, relative: str) -> tuple[bytes, os.stat_result]:
+    def read_and_stat(self, relative: str, *, links: bool = True) -> tuple[bytes, os.stat_result]:
         """Read a file; its bytes and its `stat` from before the read."""
-        with self._opened(relative) as (descriptor, status):
+        with self._opened(relative, links=links) as (descriptor, status):
             data = b"" if status.st_size > self.max_bytes else _read(descriptor, status.st_size, self.max_bytes)
         if max(status.st_size, len(data)) > self.max_bytes:
             raise Invalid(relative, f"holds more than {self.max_bytes} bytes: split it")

@@ -1,0 +1,71 @@
+"""A page with an odd name, or a folder that can't be written, is reported; the rest of the vault is kept by the same
+tick."""
+
+from typing import Any
+
+import pytest
+
+from openbrain_tick.ports import Ports
+from openbrain_tick.tick import tick
+from tests.support.vault.pages import Vault as Pages
+from tests.support.vault.pages import page
+from tests.support.vault.ticking import DAY, NEW, database_url, job, vault_of
+
+__all__ = ["database_url"]
+
+NOTE = "---\ntitle: A note\ntags: [code]\n---\n\nIt moves.\n"
+
+
+def told(report: dict[str, Any], path: str) -> str:
+    """Return the reasons reported for a path."""
+    return "; ".join(problem["reason"] for problem in report["problems"] if problem["path"] == path)
+
+
+@pytest.mark.parametrize(
+    ("name", "filed"), [("_.md", "untitled.md"), ("_.hidden.md", "hidden.md"), ("__plan.md", "plan.md")]
+)
+async def test_an_inbox_page_is_filed_under_a_name_that_counts(
+    name: str, filed: str, ports: Ports, pages: Pages
+) -> None:
+    pages.write(f"raw/inbox/{name}", NOTE)
+    await tick(job(), vault_of(pages), ports)
+
+    assert "It moves." in pages.read(f"left/{filed}")
+    assert "brain-feed/hot-arcs.md" in pages.tree()
+
+
+@pytest.mark.parametrize("inside", [True, False])
+async def test_a_linked_folder_stops_neither_the_tick_nor_the_inbox(inside: bool, ports: Ports, pages: Pages) -> None:
+    target = pages.root / "elsewhere" if inside else pages.root.parent / "outside"
+    target.mkdir()
+    (pages.root / "left").symlink_to(target)
+    pages.write("raw/inbox/note.md", NOTE)
+    cold = "clusters/2026-01-02/2026-01-02-old.md"
+    pages.write(cold, page("2026-01-02-old", created="2026-01-02T10:00:00Z"))
+    report = await tick(job(), vault_of(pages), ports)
+
+    assert (pages.read("raw/inbox/note.md"), list(target.iterdir())) == (NOTE, [])
+    assert "can't be filed" in told(report, "raw/inbox/note.md")
+    assert "can't graduate" in told(report, cold)
+    assert "heat: 6\n" in pages.read(f"{DAY}/a.md"), "the other pages are kept"
+
+
+async def test_a_linked_page_of_the_feed_is_left_alone_and_reported(ports: Ports, pages: Pages) -> None:
+    pages.write("notes.md", "By hand.\n")
+    (pages.root / "brain-feed").mkdir()
+    (pages.root / "brain-feed" / "hot-arcs.md").symlink_to(pages.root / "notes.md")
+    report = await tick(job(), vault_of(pages), ports)
+
+    assert pages.read("notes.md") == "By hand.\n"
+    assert "a link" in told(report, "brain-feed/hot-arcs.md")
+    assert "brain-feed/signals.md" in pages.tree()
+
+
+async def test_two_pages_with_the_longest_name_do_not_stop_the_tick(ports: Ports, pages: Pages) -> None:
+    name = "n" * 252 + ".md"
+    pages.write(f"left/{name}", page("n", created=NEW))
+    pages.write(f"raw/inbox/{name}", NOTE)
+    report = await tick(job(), vault_of(pages), ports)
+
+    assert pages.read(f"raw/inbox/{name}") == NOTE
+    assert "name too long" in told(report, f"raw/inbox/{name}")
