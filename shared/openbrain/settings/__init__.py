@@ -4,6 +4,7 @@ A setting's name is `OPENBRAIN_` plus group and name, as in OPENBRAIN_STREAMS__U
 A file `openbrain.toml` sets the same in tables (`settings.file`); the environment wins over it.
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -11,10 +12,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from openbrain.domain.limits import WAIT_SECONDS
 from openbrain.domain.memory import HALF_LIFE_DAYS, MemoryType
+from openbrain.settings.environment import not_json
 from openbrain.settings.events import Events
 from openbrain.settings.file import names, read_settings, settings_file
 from openbrain.settings.groups import Group, Seconds
@@ -299,6 +301,11 @@ class Settings(BaseSettings):
         description="false: same as the longest `server.wait_s`.",
     )
 
+    @field_validator("data_dir")
+    @classmethod
+    def _expanded(cls, given: Path) -> Path:
+        return given.expanduser()
+
     def aliases(self) -> dict[str, dict[str, object]]:
         """Return the values of the original names, by group and name; '' if unset."""
         checked = "" if self.verify_ssl else False
@@ -356,8 +363,11 @@ def _over(from_file: Group, environment: Group, folded: Iterable[str]) -> Group:
 
 @cache
 def loaded() -> Loaded:
-    """Load the settings; cached."""
-    environment = Settings().with_aliases()
+    """Load the settings; cached. `SetupError` for a file or a variable that can't be read."""
+    try:
+        environment = Settings().with_aliases()
+    except SettingsError as error:
+        raise not_json(error, os.environ) from None
     file = settings_file(environment.config)
     if file is None:
         return Loaded(settings=environment, environment=environment, file=None, in_file=frozenset())
@@ -365,7 +375,7 @@ def loaded() -> Loaded:
     from_file = _FromFile(**table).with_aliases()
     aliases = environment.aliases().items()
     groups = {name: _over(getattr(from_file, name), getattr(environment, name), folded) for name, folded in aliases}
-    from_file = from_file.model_copy(update={**groups, "data_dir": from_file.data_dir.expanduser()})
+    from_file = from_file.model_copy(update=groups)
     return Loaded(settings=from_file, environment=environment, file=file, in_file=frozenset(names(table)))
 
 

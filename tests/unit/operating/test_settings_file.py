@@ -125,3 +125,40 @@ def test_a_named_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("OPENBRAIN_CONFIG", "nothing.toml")
     with pytest.raises(SetupError, match=r"there is no settings file nothing\.toml: look at --config"):
         settings.load()
+
+
+def test_a_home_folder_is_expanded_wherever_a_path_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("OPENBRAIN_DATA_DIR", "~/brains/two")
+    assert settings.load().data_dir == home / "brains" / "two", "with a settings file and without"
+
+    written(home / ".openbrain" / "openbrain.toml", '[tick]\nprojects_dir = "~/.claude/projects"\n')
+    settings.loaded.cache_clear()
+    assert settings.load().data_dir == home / "brains" / "two"
+    assert settings.load().tick.projects_dir == home / ".claude" / "projects"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OPENBRAIN_VAULTS__FOLDERS", "default:/srv/secret-place"),
+        ("OPENBRAIN_STREAMS__BACKOFF_S", "10,60"),
+        ("OPENBRAIN_SERVER__TRUSTED_PROXIES", "10.0.0.1"),
+        ("OPENBRAIN_VECTORS", '{"api_key": "secret"'),
+    ],
+)
+def test_a_list_or_table_that_is_no_json_is_named_and_not_shown(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SetupError, match=f"{name} can't be used: write it as JSON") as raised:
+        settings.load()
+
+    assert value not in str(raised.value)
+
+
+@pytest.mark.parametrize("value", ["inf", "nan"])
+def test_a_time_that_is_no_number_of_seconds_is_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBRAIN_STREAMS__LEASE_S", value)
+    with pytest.raises(ValidationError, match="finite number"):
+        settings.load()
