@@ -64,7 +64,7 @@ class Plan:
             if quick is not None:
                 return self._put(arc, edited, quick, quiet=quiet)
         page = document.read(text, arc.path)
-        if not (arc.dated or page.front.broken):
+        if not (arc.dated or page.front.broken) and page.front.get("created") is None:
             # So far only the file's mtime shows the page's age, and it is about to change: record the day.
             values = {"created": to_iso(arc.created_us)[:10], **values}
             self.counts["created_backfilled"] += 1
