@@ -127,6 +127,15 @@ async def test_a_message_with_files(kept: Brain, vault: Path) -> None:
     refused(none, 422, "body")
 
 
+async def test_a_file_with_a_long_name_keeps_its_end(kept: Brain, vault: Path) -> None:
+    files = [("files", (f"a.{'b' * 95}.txt", b"text", "text/plain"))]
+    async with await client(kept) as ada:
+        told = await ada.post("/ingest_with_files", data={"message": "With a file"}, files=files)
+
+    assert told.status_code == 200, told.text
+    assert (vault / told.json()["vault_paths"][1]).name == f"{'b' * 95}.txt"
+
+
 async def test_an_artifact_replaces_the_one_before(kept: Brain) -> None:
     async with await client(kept) as ada:
         first = await ada.post("/index_artifact", json={"key": "readme", "content": "one", "producer": "ci"})

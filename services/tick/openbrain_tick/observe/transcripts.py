@@ -24,10 +24,12 @@ def extracted(folder: Path, within: Window, wanted: Filter, unreadable: Callable
     scanned = 0
     sessions: list[Session | None] = []
     for path in transcripts(folder):
-        if path.stat().st_mtime < begins or project not in path.parent.name.casefold():
+        if project not in path.parent.name.casefold():
             continue
-        scanned += 1
         try:
+            if path.stat().st_mtime < begins:
+                continue
+            scanned += 1
             sessions.append(session(path.stem, records(lines(path))))
         except OSError:
             unreadable(path)
