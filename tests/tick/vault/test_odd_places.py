@@ -1,15 +1,19 @@
 """A page with an odd name, or a folder that can't be written, is reported; the rest of the vault is kept by the same
 tick."""
 
+import errno
+import os
 from typing import Any
 
 import pytest
 
+from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.access.visibility import Criteria, visible
 from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick
 from tests.support.vault.pages import Vault as Pages
 from tests.support.vault.pages import page
-from tests.support.vault.ticking import DAY, NEW, database_url, job, vault_of
+from tests.support.vault.ticking import ALL, DAY, NEW, database_url, job, vault_of
 
 __all__ = ["database_url"]
 
@@ -69,3 +73,39 @@ async def test_two_pages_with_the_longest_name_do_not_stop_the_tick(ports: Ports
 
     assert pages.read(f"raw/inbox/{name}") == NOTE
     assert "name too long" in told(report, f"raw/inbox/{name}")
+
+
+async def lessons(store: SqlStore, ports: Ports) -> list[str]:
+    found = await store.memories.listing(visible(ALL, Criteria(), ports.clock.now()), 100)
+    return sorted(memory.content for memory in found)
+
+
+@pytest.mark.parametrize("how", ["linked", "oddly named", "unreadable"])
+async def test_a_folder_that_is_not_read_has_not_lost_its_lessons(
+    how: str, ports: Ports, pages: Pages, store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = pages.root / "left" / "reference"
+    for name in ("arc", "note"):
+        text = f"<!-- @lesson -->\nThe {name} says so.\n<!-- @/lesson -->\n"
+        pages.write(f"left/reference/{name}.md", page(name, text, created=NEW) if name == "arc" else text)
+    await tick(job(), vault_of(pages), ports)
+    assert await lessons(store, ports) == ["Ask first.", "The arc says so.", "The note says so."]
+
+    if how == "unreadable":
+        listed = os.scandir
+
+        def scandir(path: str) -> Any:
+            if path.endswith("reference/"):
+                raise OSError(errno.EIO, "Input/output error")
+            return listed(path)
+
+        monkeypatch.setattr(os, "scandir", scandir)
+    else:
+        away = folder.rename(pages.root / "left" / "f\u200d" if how == "oddly named" else pages.root.parent / "away")
+        if how == "linked":
+            folder.symlink_to(away)
+    pages.write(f"{DAY}/b.md", page("b", created=NEW))
+    report = await tick(job(slot="next"), vault_of(pages), ports)
+
+    assert report["problem_count"] == 1, "the folder is reported"
+    assert await lessons(store, ports) == ["The arc says so.", "The note says so."], "b.md was read, and lost its own"

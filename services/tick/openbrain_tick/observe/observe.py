@@ -55,7 +55,7 @@ async def observe(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tupl
 
 
 async def recent_sessions(job: TickJob, ports: Ports, report: Report) -> tuple[Session, ...]:
-    """Sessions since the last extraction, if the job extracts. If their folder is gone, the report says so, and the next
+    """Sessions since the last extraction, if the job extracts. If their folder is gone, the report says so, and a later
     extraction reads them."""
     folder = ports.transcripts
     if not job.extract or folder is None:

@@ -108,8 +108,8 @@ class Folder:
                 os.close(descriptor)
 
     def read(self, relative: str, *, links: bool = True) -> str:
-        """A file's text, line breaks unchanged. Invalid if it is too large or not UTF-8. `links=False`: also Invalid for
-        a link, as for a writer."""
+        """A file's text, line breaks unchanged. Invalid if it is too large or not UTF-8; with `links=False` also for a
+        link, as for a writer."""
         data = self.read_and_stat(relative, links=links)[0]
         try:
             return data.decode()
@@ -168,7 +168,7 @@ class Folder:
         if relative:
             base = self.root / checked(relative)
             if Path(os.path.realpath(base)) != base:
-                problems_seen.append(Problem(relative, 0, "a link: not followed"))
+                problems_seen.append(Problem(relative, 0, "a link: not followed", hides=True))
                 return
         yield from _walk(str(self.root), f"{relative}/" if relative else "", problems_seen, 0)
 
@@ -311,14 +311,14 @@ def _is_link(folder: int, name: str) -> bool:
 
 def _walk(root: str, below: str, problems: list[Problem], depth: int) -> Iterator[Entry]:
     if depth > limits.FOLDER_DEPTH:
-        problems.append(Problem(below, 0, f"folders deeper than {limits.FOLDER_DEPTH}: not read"))
+        problems.append(Problem(below, 0, f"folders deeper than {limits.FOLDER_DEPTH}: not read", hides=True))
         return
     try:
         entries = sorted(os.scandir(f"{root}/{below}"), key=attrgetter("name"))
     except FileNotFoundError:
         return
     except OSError as error:
-        problems.append(Problem(below, 0, f"can't be listed: {error.strerror}"))
+        problems.append(Problem(below, 0, f"can't be listed: {error.strerror}", hides=True))
         return
     for entry in entries:
         name = entry.name
@@ -326,7 +326,9 @@ def _walk(root: str, below: str, problems: list[Problem], depth: int) -> Iterato
         if name[0] == ".":
             continue
         if not path.isprintable():
-            problems.append(Problem(below, 0, "a name that holds control characters or is not UTF-8: not read"))
+            reason = "a name that holds control characters or is not UTF-8: not read"
+            hides = name.endswith(".md") or entry.is_dir(follow_symlinks=False)
+            problems.append(Problem(below, 0, reason, hides=hides))
         elif entry.is_file(follow_symlinks=False):
             try:
                 known = entry.stat(follow_symlinks=False)
@@ -336,4 +338,6 @@ def _walk(root: str, below: str, problems: list[Problem], depth: int) -> Iterato
         elif entry.is_dir(follow_symlinks=False):
             yield from _walk(root, path + "/", problems, depth + 1)
         else:
-            problems.append(Problem(path, 0, "a link, or no regular file: not read"))
+            reason = "a link, or no regular file: not read"
+            hides = os.path.isdir(entry.path)  # noqa: PTH112 - False for any error
+            problems.append(Problem(path, 0, reason, hides=hides))
