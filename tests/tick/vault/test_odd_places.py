@@ -54,6 +54,22 @@ async def test_a_linked_folder_stops_neither_the_tick_nor_the_inbox(inside: bool
     assert "heat: 6\n" in pages.read(f"{DAY}/a.md"), "the other pages are kept"
 
 
+@pytest.mark.parametrize("name", ["brain-feed", "left", "left/reference", "frontal-lobe/conscious"])
+async def test_a_file_in_place_of_a_folder_is_reported_and_the_rest_is_kept(
+    name: str, ports: Ports, pages: Pages
+) -> None:
+    pages.write(name, "By hand.\n")
+    pages.write("raw/inbox/note.md", NOTE.replace("code", "reference"))
+    pages.write(f"{DAY}/hot.md", page("hot", created=NEW, status="active", tools=4000))
+    report = await tick(job(), vault_of(pages), ports)
+
+    assert pages.read(name) == "By hand.\n"
+    assert "is a file where a folder belongs: rename it" in str(report["problems"])
+    assert "heat: 9\n" in pages.read(f"{DAY}/hot.md")
+    assert ("brain-feed/hot-arcs.md" in pages.tree()) is (name != "brain-feed")
+    assert not (pages.root / ".openbrain" / "journal").exists(), "other writers may write"
+
+
 async def test_a_linked_page_of_the_feed_is_left_alone_and_reported(ports: Ports, pages: Pages) -> None:
     pages.write("notes.md", "By hand.\n")
     (pages.root / "brain-feed").mkdir()

@@ -129,15 +129,15 @@ class Plan:
     def free(self, path: str) -> str:
         """The path if it is free; otherwise the first free one with a number appended. Invalid if none can be used, as
         in a folder that can't be opened."""
-        stem, number, free, unreadable = path.removesuffix(".md"), 1, path, 0
+        stem, number, free, refused = path.removesuffix(".md"), 1, path, list[Invalid]()
         while True:
             try:
                 if free not in self.pages and self.draft.text(free) is None:
                     return free
-            except Invalid:
-                unreadable += 1
-                if unreadable == UNREADABLE:
-                    raise
+            except Invalid as error:
+                refused.append(error)
+                if len(refused) == UNREADABLE:
+                    raise refused[0] from None
             number += 1
             free = f"{stem}-{number}.md"
 

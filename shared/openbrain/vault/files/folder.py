@@ -205,13 +205,18 @@ class Folder:
             raise TryLater(f"the vault's folder can't be opened ({error.strerror}): is it mounted?") from None
 
     def _opened(self, relative: str, *, links: bool = True) -> "_Opened[os.stat_result]":
-        """Open a regular file; its descriptor and `stat`. `links`: follow a link that stays inside the root."""
+        """Open a regular file; its descriptor and `stat`. `links`: follow a link that stays inside the root. Otherwise,
+        as for a writer, a file in place of a folder is Invalid too."""
         try:
             descriptor = self._open(relative)
         except _Link:
             if not links:
                 raise
             descriptor = self._open(self._resolved(relative))
+        except _NoFolder:
+            if not links:
+                raise
+            raise NotFound(f"{relative}: no such file in the vault") from None
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             os.close(descriptor)
@@ -264,6 +269,10 @@ class _Link(Invalid):
     """A component of the path is a link, which is not followed here."""
 
 
+class _NoFolder(Invalid):
+    """A component of the path is a file, so nothing can be written below it."""
+
+
 def _step(descriptor: int, part: str, relative: str, *, create: bool) -> int:
     """Open the folder `part` inside an opened one; with `create`, make it if it is missing."""
     try:
@@ -293,7 +302,9 @@ def inherited(descriptor: int) -> int:
 def _problem_of(error: OSError, folder: int, name: str, relative: str) -> Exception:
     if error.errno in {errno.ELOOP, errno.ENOTDIR} and _is_link(folder, name):
         return _Link(relative, "a link: not followed")
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
+    if isinstance(error, NotADirectoryError):
+        return _NoFolder(relative, f"{name!r} is a file where a folder belongs: rename it")
+    if isinstance(error, FileNotFoundError):
         return NotFound(f"{relative}: no such file in the vault")
     if isinstance(error, PermissionError):
         return Invalid(relative, "this process has no permission to open it: grant it")
