@@ -14,8 +14,9 @@ from pydantic.fields import FieldInfo
 from openbrain.settings import Loaded, Settings
 from openbrain.settings.groups import Group
 
-_PASSWORD = re.compile(r"(?<=://)([^/@\s]*?):([^/@\s]*)@")
-_IN_QUERY = re.compile(r"(password)=[^&\s\"]+")
+_PASSWORD = re.compile(r"(?<=://)([^/@:\s\"]*):[^/\s\"]*@")
+"""Up to the last @: clients of Redis accept passwords that contain one."""
+_IN_QUERY = re.compile(r"(?<=[?&])([\w.-]*(?:password|token|key|secret|sig|signature))=[^&\s\"]+", re.IGNORECASE)
 HIDDEN = "(hidden)"
 _INTRODUCTION = (
     "Read from the environment once, at start. Groups and names are joined by two underscores; lists and tables are "
