@@ -165,7 +165,7 @@ def must_tell(before: Signal, after: Signal, now: int, times: SignalTimes) -> bo
 
 def halted(existing: Halt | None, signal: Signal, given: Raise, now: int) -> Halt | None:
     """The halt after a halting raise: a new one, the existing one made wider or longer, or None if nothing changes. A
-    halt that has ended stays ended: whoever resumed it knew of this signal."""
+    halt that somebody resumed stays ended: they knew of this signal. One that only time ended begins again."""
     if existing is None:
         return Halt(
             id=uuid7(now),
@@ -179,8 +179,11 @@ def halted(existing: Halt | None, signal: Signal, given: Raise, now: int) -> Hal
             raised_at=given.at,
             expires_at=given.expires_at,
         )
-    if existing.state is not HaltState.OPEN:
+    if existing.state is HaltState.RESUMED:
         return None
+    if existing.state is HaltState.EXPIRED:
+        again = halted(None, signal, given, now)
+        return None if again is None else replace(again, id=existing.id)
     changed = replace(
         existing,
         scope=max(existing.scope, given.halt_scope, key=_WIDTH.__getitem__),

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, bindparam, delete, func, select
 
 from openbrain.adapters.sql.engine.statements import among, chunks
 from openbrain.adapters.sql.schema.inserts import insert_rows
-from openbrain.adapters.sql.schema.signal_tables import halts, signal_keys, signals
+from openbrain.adapters.sql.schema.signal_tables import halt_acks, halts, signal_keys, signals
 from openbrain.adapters.sql.signals.broadcast_log import BroadcastLog
 from openbrain.adapters.sql.signals.rows import (
     HALT,
@@ -32,7 +32,7 @@ from openbrain.domain.signals.rules import (
     opened,
     storm_identity,
 )
-from openbrain.domain.signals.values import Halt, Raise, Signal, Step
+from openbrain.domain.signals.values import Halt, HaltState, Raise, Signal, Step
 from openbrain.ports.store.signals import RaiseOutcome, RaiseStatus
 
 
@@ -202,6 +202,9 @@ class _Batch:
         touched.signal = logged
         if halt is not None and halts:
             touched.halt = replace(halt, seq=logged.seq)
+            if touched.halt_before is not None and touched.halt_before.state is HaltState.EXPIRED:
+                # It begins again: who stopped then has not stopped now.
+                self._connection.execute(delete(halt_acks).where(halt_acks.c.halt_id == halt.id))
             save_halt(self._connection, touched.halt, new=touched.halt_before is None)
 
 
