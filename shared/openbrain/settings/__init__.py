@@ -4,7 +4,6 @@ A setting's name is `OPENBRAIN_` plus group and name, as in OPENBRAIN_STREAMS__U
 A file `openbrain.toml` sets the same in tables (`settings.file`); the environment wins over it.
 """
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,13 +11,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 
 from openbrain.domain.limits import WAIT_SECONDS
 from openbrain.domain.memory import HALF_LIFE_DAYS, MemoryType
-from openbrain.settings.environment import not_json
 from openbrain.settings.events import Events
-from openbrain.settings.file import names, read_settings, settings_file
+from openbrain.settings.file import PREFIX, names, not_json, read_settings, settings_file
 from openbrain.settings.groups import Group, Seconds
 from openbrain.settings.server import Server
 from openbrain.settings.signals import Signals
@@ -233,7 +237,7 @@ class Settings(BaseSettings):
     """All settings, by group."""
 
     model_config = SettingsConfigDict(
-        env_prefix="OPENBRAIN_", env_nested_delimiter="__", frozen=True, extra="ignore", populate_by_name=True
+        env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, extra="ignore", populate_by_name=True
     )
 
     config: Path | None = Field(
@@ -367,7 +371,7 @@ def loaded() -> Loaded:
     try:
         environment = Settings().with_aliases()
     except SettingsError as error:
-        raise not_json(error, os.environ) from None
+        raise not_json(error, EnvSettingsSource(Settings).env_vars) from None
     file = settings_file(environment.config)
     if file is None:
         return Loaded(settings=environment, environment=environment, file=None, in_file=frozenset())

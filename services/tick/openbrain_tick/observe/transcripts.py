@@ -31,7 +31,7 @@ def extracted(folder: Path, within: Window, wanted: Filter, unreadable: Callable
                 continue
             scanned += 1
             sessions.append(session(path.stem, records(lines(path))))
-        except OSError:
+        except (OSError, ValueError):  # ValueError: a name that can't be a session's id, because it is not UTF-8
             unreadable(path)
     return bundle(sessions, within, wanted, scanned)
 
