@@ -1,6 +1,7 @@
 """A vault over HTTP: its pages, messages for its inbox, and who may see it."""
 
 import dataclasses
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -227,4 +228,16 @@ def test_a_vault_belongs_to_one_workspace(monkeypatch: pytest.MonkeyPatch, other
     monkeypatch.setenv("OPENBRAIN_VAULTS__FOLDERS", f'{{"acme": "/srv/vault", "other": "{other}"}}')
 
     with pytest.raises(ValidationError, match="vault"):
+        Settings()
+
+
+@pytest.mark.parametrize("other", ["link", "vault/../vault", "link/left"])
+def test_one_folder_by_two_names_is_no_vault_of_two_workspaces(
+    other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "vault")
+    folders = {"acme": str(tmp_path / "vault"), "other": f"{tmp_path}/{other}"}
+    monkeypatch.setenv("OPENBRAIN_VAULTS__FOLDERS", json.dumps(folders))
+    with pytest.raises(ValidationError, match="a vault must"):
         Settings()
