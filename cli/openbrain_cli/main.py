@@ -166,6 +166,11 @@ def main() -> NoReturn:
         # The reader has closed its end; nothing is left to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(exit_codes.REFUSED)
+    except OSError as error:
+        if debugging():
+            traceback.print_exc()
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or type(error).__name__}", exit_codes.SETUP)
     except Exception as error:  # noqa: BLE001 - last resort: never show a traceback
         if debugging():
             traceback.print_exc()

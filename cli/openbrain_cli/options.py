@@ -22,7 +22,18 @@ Url = Annotated[str, typer.Option("--url", help="The API; else OPENBRAIN_URL, el
 KeyFile = Annotated[
     Path | None, typer.Option("--key-file", help="File with the key in its first line, private to you.")
 ]
-Data = Annotated[Path | None, typer.Option("--data", help="The data folder of `openbrain up`.")]
+
+
+def folder(named: str) -> Path:
+    """Return a folder; an empty name, as of an unset variable, would be the working folder."""
+    if not named:
+        raise typer.BadParameter("it is empty: name a folder, or leave the option out")
+    return Path(named)
+
+
+Data = Annotated[
+    Path | None, typer.Option("--data", parser=folder, metavar="<path>", help="The data folder of `openbrain up`.")
+]
 Agent = Annotated[str, typer.Option("--agent", help="Act as this agent, if the key may.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Config = Annotated[
@@ -36,6 +47,7 @@ Workspace = Annotated[
 Org = Annotated[str | None, typer.Option("--org", help="Organisation.")]
 Project = Annotated[str | None, typer.Option("--project", help="Project.")]
 Session = Annotated[str, typer.Option("--session", help="Within this session.")]
+SessionFilter = Annotated[str | None, typer.Option("--session", help="Within this session.")]
 Kinds = Annotated[list[str] | None, typer.Option("--type", help="Only of this type; repeatable.")]
 Scopes = Annotated[list[str] | None, typer.Option("--scope", help="agent, project, shared or session; repeatable.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="Tag; repeatable.")]
@@ -116,7 +128,7 @@ class Narrowed:
     source: Sources = None
     author: Authors = None
     metadata: Metadata = None
-    session_id: Session = ""
+    session_id: SessionFilter = None
     min_confidence: MinConfidence = None
     max_confidence: MaxConfidence = None
     since: Since = None
@@ -125,6 +137,17 @@ class Narrowed:
     def filters(self, default: Profile) -> Any:
         changed = {"org": self.org or default.org, "metadata": _members(self.metadata or ())}
         return given(**(asdict(self) | changed))
+
+    def refuse_empty(self) -> None:
+        """`refuse_empty` for a command that ends or copies what matches."""
+        refuse_empty(org=self.org, project=self.project, session=self.session_id)
+
+
+def refuse_empty(**options: str | None) -> None:
+    """Raise `Invalid` for an option without a value, as of an unset variable: without it, more would be selected."""
+    for name, value in options.items():
+        if value == "":
+            raise Invalid(f"--{name}", "has no value: leave it out, or give it one")
 
 
 def _members(pairs: Iterable[str]) -> dict[str, str] | None:

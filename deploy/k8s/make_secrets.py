@@ -5,6 +5,7 @@ Reads `passwords`, which `openbrain acl --write FOLDER` writes into the same fol
 
 import argparse
 import os
+import re
 import secrets
 import string
 from collections.abc import Mapping
@@ -31,9 +32,15 @@ def of_users(passwords: Mapping[str, str], redis: str) -> dict[str, dict[str, st
     }
     if SCALER in passwords:
         tls = "enable" if parts.scheme.startswith("rediss") else "disable"
-        own = {"address": parts.netloc, "username": SCALER, "password": passwords[SCALER], "tls": tls}
+        own = {"address": _with_ports(parts), "username": SCALER, "password": passwords[SCALER], "tls": tls}
         made[SCALER] = own | (_of_sentinels(parts) if parts.scheme.endswith("+sentinel") else {})
     return made
+
+
+def _with_ports(parts: SplitResult) -> str:
+    """The servers as KEDA takes them: it knows no default port."""
+    port = 26379 if parts.scheme.endswith("+sentinel") else 6379
+    return ",".join(each if re.search(r":\d+$", each) else f"{each}:{port}" for each in parts.netloc.split(","))
 
 
 def _of_sentinels(parts: SplitResult) -> dict[str, str]:
@@ -75,6 +82,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="Folder with the file `passwords`, to which the secrets are written.")
     parser.add_argument("--redis", default=REDIS, help=f"URL of Redis without user and password (default: {REDIS})")
     asked = parser.parse_args()
+    if "@" in urlsplit(asked.redis).netloc:
+        parser.error("--redis: leave user and password out, because each service has its own")
     passwords = asked.folder / "passwords"
     if not passwords.exists():
         parser.error(f"{passwords} does not exist: run `openbrain acl --write {asked.folder}` first")

@@ -9,10 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict
 from openbrain_cli.agents.clients import CLIENTS, OPENCLAW_ENGINE, Bridge, Places
 from openbrain_cli.agents.config_edits import Entry, JsonEdit, TomlBlock, as_record, from_record
 from openbrain_cli.agents.connections import Connection, write
+from tests.support.api.brain import Brain
+from tests.support.cli.typed_json import Terminal, terminal
+
+__all__ = ["terminal"]
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),
@@ -168,6 +173,29 @@ def test_a_toml_file_keeps_its_comments_and_refuses_a_table_of_that_name() -> No
         edit.added(b'[mcp_servers.openbrain]\nurl = "u"\n')
     with pytest.raises(Conflict, match="can't be read as TOML"):
         edit.added(b"a = [\n")
+
+
+def test_half_an_emoji_in_a_file_stays_as_it_is() -> None:
+    """As a client writes that shortens a text; it can't be encoded as UTF-8."""
+    edit = JsonEdit("settings.json", (Entry(("mcpServers", "openbrain"), {}),))
+    before = b'{\n  "history": [\n    "cut \\ud83d"\n  ]\n}\n'
+    after = edit.added(before)
+
+    assert json.loads(after) == {"history": ["cut \ud83d"], "mcpServers": {"openbrain": {}}}
+    assert edit.removed(after, before) == before
+
+
+async def test_no_key_is_made_for_a_file_that_can_not_be_changed(
+    brain: Brain, terminal: Terminal, tmp_path: Path
+) -> None:
+    key = await brain.key(permissions=frozenset(Permission))
+    env = {"HOME": str(tmp_path), "CODEX_HOME": str(tmp_path), "OPENBRAIN_DATA_DIR": str(tmp_path / "data")}
+    (tmp_path / "config.toml").write_text("a = [\n")
+    _, before, _ = await terminal.run(key, "keys", "list")
+    with pytest.raises(Conflict, match="can't be read as TOML"):
+        await terminal.typed(key, "connect", "codex", **env)
+
+    assert await terminal.run(key, "keys", "list") == (0, before, "")
 
 
 @pytest.mark.parametrize("broken", [b"// a comment\n{}", b"[1]", b'{"mcpServers": []}'])

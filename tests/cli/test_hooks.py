@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import json
 import os
+import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ import pytest
 
 from openbrain.adapters.local.transcript_consent import allow
 from openbrain.client.outbox import Outbox
+from openbrain.domain.errors import TryLater
+from openbrain_cli.agents.hooks.brain import Brain as HookBrain
 from openbrain_cli.agents.hooks.command import answered
 from openbrain_cli.agents.hooks.session import FOLDER, Session, forget_old, save
 from tests.support.api.brain import Brain, http, remembered
@@ -176,6 +180,13 @@ async def test_markers_that_could_not_be_kept_are_found_again_by_the_next_hook(t
     assert waiting(folder) == 1
 
 
+async def test_markers_beside_half_an_emoji_are_kept(folder: Path) -> None:
+    """As of a client that shortens a text; no request can contain it."""
+    await told("stop", folder, "Stop", last_assistant_message=f"cut \ud83d\n{LESSON}", session_id="s \ude00")
+
+    assert waiting(folder) == 1
+
+
 async def test_a_line_too_long_to_be_read_at_once_is_skipped(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,3 +259,29 @@ def test_a_hook_imports_neither_models_nor_the_client() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
+
+
+def test_an_answer_that_trickles_in_is_not_waited_for() -> None:
+    """Each of its bytes comes within the timeout of a socket."""
+    sent: list[bytes] = []
+    pause = threading.Event()
+
+    def trickle(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(4096)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 200\r\n\r\n")
+            while len(sent) < 200:
+                connection.sendall(b" ")
+                sent.append(b" ")
+                pause.wait(0.02)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=trickle, args=[listener])
+        server.start()
+        slow = HookBrain(f"http://127.0.0.1:{listener.getsockname()[1]}", "ob_none", "ada", within_s=0.5)
+        with pytest.raises(TryLater, match="did not answer in time"):
+            slow.get("/v1/amygdala/state")
+        server.join()
+
+    assert len(sent) < 200

@@ -117,3 +117,36 @@ async def test_what_is_about_one_person_is_exported_and_erased_after_a_preview(
     for refused in (("erase",), ("erase", gone_id, *subject)):
         with pytest.raises(Invalid, match="give the ID of a memory, or --agent, --speaker, --matching"):
             await terminal.run(*refused)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("forget", "--all-matching", "--type", "bug", "--project", ""),
+        ("forget", "--all-matching", "--type", "bug", "--org", ""),
+        ("forget", "--all-matching", "--type", "bug", "--session", "", "--erase"),
+        ("erase", "--speaker", "Anna", "--matching", ""),
+        ("prune", "--type", "bug", "--project", ""),
+        ("prune", "--type", "bug", "--older-than", ""),
+        ("clean", "--strip-pii", "--project", ""),
+        ("refile", "--type", "bug", "--project", "", "--to-project", "b"),
+        ("prune", "--type", "bug", "--unrecalled-for", ""),
+        ("dead", "discard", "--group", "embedder", "--stream", ""),
+    ],
+)
+async def test_an_option_without_a_value_selects_no_more_than_was_meant(
+    typed: tuple[str, ...], terminal: Terminal
+) -> None:
+    """As of an unset variable in a script."""
+    option = typed[typed.index("") - 1]
+    yes = () if typed[0] == "refile" else ("--yes",)
+
+    with pytest.raises(Invalid, match=f"{option}: (has no value|must be a number of days)"):
+        await terminal.run(*typed, *yes)
+
+
+async def test_an_export_of_no_subject_is_no_export_of_everything(terminal: Terminal, tmp_path: Path) -> None:
+    for option in ("--matching", "--project"):
+        with pytest.raises(Invalid, match=f"{option}: has no value"):
+            await terminal.run("export", str(tmp_path / "anna.ndjson"), option, "")
+    assert not [*tmp_path.glob("anna*")]

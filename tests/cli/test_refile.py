@@ -33,6 +33,17 @@ async def test_a_project_moves_and_an_undo_brings_it_back(brain: Brain, terminal
         await terminal.run(await brain.key(), *command)
 
 
+async def test_memories_leave_their_project_for_none(brain: Brain, terminal: Terminal) -> None:
+    key = await brain.key(permissions=frozenset(Permission))
+    async with http(brain.app(), key) as client, housekeeper(brain):
+        (moved,) = await remembered(client, "one", project="shop", org="core")
+        _, done, _ = await terminal.run(key, "refile", "--project", "shop", "--to-project", "", "--to-org", "")
+        memory = (await client.get(f"/v1/brain/memories/{moved}")).json()
+
+    assert done["result"]["rewritten"] == 1
+    assert (memory.get("project"), memory.get("org")) == (None, None)
+
+
 @pytest.mark.parametrize("name", ["backfill-org", "brain:backfill-org"])
 async def test_an_org_is_given_to_those_without(name: str, brain: Brain, terminal: Terminal) -> None:
     key = await brain.key(permissions=frozenset(Permission))

@@ -26,7 +26,7 @@ async def test_a_session_hands_over_and_a_recall_is_judged(brain: Brain, tmp_pat
         began = await run("sessions", "start", "--id", "s1", "--project", "shop", "--policy", "stay")
         ended = await run("sessions", "end", "s1", "--summary", "Carts are tested\u202e", "--next", "test prices")
         after = await run("sessions", "start", "--project", "shop")
-        listed = await run("sessions", "list", "--json")
+        listed, shown = await run("sessions", "list", "--json"), await run("sessions", "list")
         told = await run("context", "ada", "--project", "shop", "--budget", "1000")
         others = await run("context", "bo")
         found = orjson.loads((await run("recall", "when do we deploy?", "--json")).stdout)
@@ -38,6 +38,10 @@ async def test_a_session_hands_over_and_a_recall_is_judged(brain: Brain, tmp_pat
     assert ended.stderr.startswith("ended; hand-over ")
     assert "Carts are tested" in after.stdout
     assert {each["policy"] for each in orjson.loads(listed.stdout)["sessions"]} == {"expire", "stay"}
+    assert all(each["id"] in shown.stdout for each in orjson.loads(listed.stdout)["sessions"]), (
+        "in one piece, to be typed"
+    )
+    assert "shop · ada" in shown.stdout
     assert "Deploys are on Tuesdays." in told.stdout
     assert "\u202e" not in after.stdout + told.stdout, "it would reverse the text direction of the line"
     assert "test prices" in told.stdout

@@ -159,6 +159,15 @@ def test_every_metric_of_alerts_and_dashboard_is_in_a_scrape() -> None:
     assert asked("rate(openbrain_stream_lagg[5m])") - scraped() == {"openbrain_stream_lagg"}
 
 
+def test_no_gauge_is_summed() -> None:
+    """Every replica of a service reads the same gauges from Redis or the database: their sum is a multiple."""
+    gauges = set(re.findall(r"^# TYPE (openbrain_\w+) gauge$", generate_latest(REGISTRY).decode(), re.MULTILINE))
+    expressions = [rule["expr"] for rule in ALERTS.values()]
+    expressions += [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
+    assert gauges & set().union(*(asked(each) for each in expressions))
+    assert [each for each in expressions if gauges & asked(each) and re.search(r"\b(?:sum|count)\b", each)] == []
+
+
 def test_counters_that_alerts_ask_the_increase_of_begin_at_zero() -> None:
     """Otherwise the first event is no increase, and the alert of a rare event never fires."""
     fresh = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=True).stdout

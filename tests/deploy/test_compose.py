@@ -148,6 +148,17 @@ def test_make_env_makes_what_is_asked_for_and_changes_nothing(tmp_path: Path) ->
     assert env.read_text().startswith("# mine\nMARIADB_PASSWORD=openbrain\nCOMPOSE_PROFILES=core\n")
 
 
+@pytest.mark.parametrize("empty", ["", '""', "''", " # to be made"])
+def test_make_env_fills_a_password_that_has_no_value(empty: str, tmp_path: Path) -> None:
+    env = tmp_path / ".env"
+    env.write_text(f"MARIADB_PASSWORD={empty}\nREDIS_PASSWORD=mine # kept\nCOMPOSE_PROFILES=\n")
+    env.chmod(0o644)
+    assert make_env(ROOT / "docker-compose.yml", env) == [name for name in ASKED_FOR if name != "REDIS_PASSWORD"]
+    assert re.search(r"^MARIADB_PASSWORD=[A-Za-z0-9]{32}$", env.read_text(), re.MULTILINE)
+    assert stat.S_IMODE(env.stat().st_mode) == 0o600
+    assert make_env(ROOT / "docker-compose.yml", env) == []
+
+
 @pytest.mark.servers("compose")
 @pytest.mark.parametrize(
     ("right", "wrong"),

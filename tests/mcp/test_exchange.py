@@ -33,6 +33,10 @@ ASKED: Mapping[str, Mapping[str, object]] = {
         "method": "tools/call",
         "params": {"name": "brain_list", "arguments": {"include_scopes": '["project"]'}},
     },
+    "a list as text where text is taken too": {
+        "method": "tools/call",
+        "params": {"name": "brain_list", "arguments": {"agent_id": '["ada", "bob"]'}},
+    },
     "what belongs to no call": {
         "method": "tools/call",
         "params": {"name": "brain_list", "arguments": {}, "task": {"ttl": 1}},
@@ -43,6 +47,7 @@ ASKED: Mapping[str, Mapping[str, object]] = {
     },
     "no such tool": {"method": "tools/call", "params": {"name": "nothing", "arguments": {}}},
     "parameters of no shape": {"method": "tools/call", "params": {"name": 7}},
+    "a name of no shape": {"method": "tools/call", "params": {"name": ["brain_list"], "arguments": {}}},
     "no such resource": {"method": "resources/read", "params": {"uri": "memory://nothing"}},
     "no such method": {"method": "nothing/at-all"},
     "an id that is none": {"id": {"a": 1}, "method": "ping"},

@@ -42,6 +42,13 @@ async def test_a_page_answers_or_not() -> None:
     assert not await Probes().check(f"{chat.url}/models")
 
 
+@pytest.mark.parametrize(
+    "address", ["tcp://a..b:80", f"tcp://{'a' * 70}.org:80", "http://xn--/", "http://exa\u2028mple.org/"]
+)
+async def test_a_name_that_no_host_has_does_not_answer(address: str) -> None:
+    assert not await Probes().check(address)
+
+
 async def test_what_is_silent_does_not_hold() -> None:
     over, ended = asyncio.Event(), asyncio.Event()
 

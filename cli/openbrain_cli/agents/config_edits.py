@@ -186,4 +186,6 @@ def _written(document: Mapping[str, Any], before: bytes) -> bytes:
     """Serialise `document` with the indentation of the file `before`."""
     indented = next((line for line in before.splitlines() if line[:1] in (b" ", b"\t")), b"  ")
     margin = indented[: len(indented) - len(indented.lstrip())].decode()
-    return (json.dumps(document, indent=margin or None, ensure_ascii=False) + "\n").encode()
+    text = json.dumps(document, indent=margin or None, ensure_ascii=False) + "\n"
+    # Half a surrogate pair, as of a shortened emoji, can only be written as an escape, which is JSON's too.
+    return text.encode(errors="backslashreplace")

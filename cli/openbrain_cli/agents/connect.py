@@ -89,6 +89,8 @@ def connect(
         return
     if not profile.runs_here and not profile.named:
         profile.url  # noqa: B018 - raises an error that says what to start or to name
+    # A file that can't be changed is reported before a key is made.
+    connection.changes(chosen.edits(places, _bridge(profile, connection, name, "", plugin)))
     secret, key_id = _key(connection, chosen, name, to)
     bridge = _bridge(profile, connection, name, secret, plugin)
     changes = connection.changes(chosen.edits(places, bridge))

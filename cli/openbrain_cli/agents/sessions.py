@@ -67,7 +67,7 @@ def list_sessions(
         as_json(page)
         return
     if page.sessions:
-        show(table("session", "began", "ended", "project", "agent", rows=map(_row, page.sessions)))
+        show(table("began", "session", rows=map(_row, page.sessions)))
     say(f"there is more: --cursor {page.next_cursor}" if page.next_cursor else f"{page.count} sessions")
 
 
@@ -114,5 +114,6 @@ def context(
 
 
 def _row(session: "SessionAnswer") -> tuple[str, ...]:
-    ended = moment(session.ended_at) if session.ended_at else "open"
-    return session.id, moment(session.started_at), ended, one_line(session.project or ""), one_line(session.agent_id)
+    state = f"ended {moment(session.ended_at)}" if session.ended_at else "open"
+    about = " · ".join([state, *(one_line(each) for each in (session.project, session.agent_id) if each)])
+    return moment(session.started_at), f"{one_line(session.id)}\n{about}"

@@ -45,6 +45,7 @@ def export(
     `openbrain import FILE` notices missing lines. `--agent`, `--speaker` and `--matching` select what is about one
     person or agent, as in `openbrain erase`.
     """
+    narrowed.refuse_empty()
     filters = subject.over(narrowed.filters(to.profile))
     if dry_run:
         preview(to, filters, "exported", json=json)

@@ -51,21 +51,21 @@ def forget(
     if all_matching:
         if memory_id is not None:
             raise Invalid("", "give an ID or --all-matching, not both")
+        narrowed.refuse_empty()
         filters = narrowed.filters(to.profile)
         _forget_matching(to, filters, reason=reason, dry_run=dry_run, erase=erase, yes=yes, json=json)
         return
     if memory_id is None:
         raise Invalid("", "give the ID of a memory, or --all-matching with options that select memories")
-    memory_id = _whole_id(to, memory_id, narrowed.session_id)
+    session = narrowed.session_id or ""
+    memory_id = _whole_id(to, memory_id, session)
     if erase:
-        _erase(
-            to, memory_id, reason=reason, session=narrowed.session_id, dry_run=dry_run, yes=yes, wait=wait, json=json
-        )
+        _erase(to, memory_id, reason=reason, session=session, dry_run=dry_run, yes=yes, wait=wait, json=json)
         return
     if dry_run:
-        _would(to, memory_id, narrowed.session_id, "forget", json=json)
+        _would(to, memory_id, session, "forget", json=json)
         return
-    ended = to.ask(lambda brain: brain.forget(memory_id, reason=reason, session_id=narrowed.session_id, wait=wait))
+    ended = to.ask(lambda brain: brain.forget(memory_id, reason=reason, session_id=session, wait=wait))
     as_json(ended) if json else print(f"{ended.id}  forgotten")
 
 

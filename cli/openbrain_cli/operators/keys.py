@@ -17,6 +17,8 @@ from openbrain_cli.options import AsJson, Connection, Workspace, given
 from openbrain_cli.output import as_json, day, moment, one_line, say, show, table
 
 if TYPE_CHECKING:
+    from io import FileIO
+
     from openbrain.client import OpenBrain
     from openbrain.contract.admin.access import KeyAnswer, KeyCreated
 
@@ -34,6 +36,7 @@ Toolsets = Annotated[
 ]
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="Id of a key, as `keys list` shows it.")]
 Overlap = Annotated[float, typer.Option(min=0, help="Hours for which both keys work; 0 ends the old one at once.")]
+_SECRET_BYTES = 1024
 Write = Annotated[Path | None, typer.Option("--write", help="Write the secret to this new file (mode 0600) instead.")]
 
 
@@ -118,21 +121,33 @@ def _tell(made: "KeyCreated", write: Path | None, *, json: bool) -> None:
 def _secret_file(path: Path | None) -> "Iterator[Callable[[str], object]]":
     """Create a new file for a secret, before the key is created, so that a secret is never lost for lack of a place.
 
-    Yield the function that writes it. The file is removed if an error occurs.
+    Yield the function that writes it into the room that the file has already. The file is removed if an error occurs.
     """
     if path is None:
         yield lambda _: None
         return
     file = path.expanduser()
     try:
-        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
         raise SetupError(f"{file} can't be created ({error.strerror}): choose another --write") from None
     try:
-        yield lambda secret: file.write_text(f"{secret}\n", encoding="utf-8")
+        with os.fdopen(descriptor, "r+b", buffering=0) as place:
+            _take_room(place, file)
+            yield lambda secret: place.truncate(place.write(f"{secret}\n".encode()))
     except BaseException:
         file.unlink()
         raise
+
+
+def _take_room(place: "FileIO", file: Path) -> None:
+    """Fill the file with more bytes than a secret has. Raise `SetupError` if there is no room for them."""
+    try:
+        place.write(bytes(_SECRET_BYTES))
+        os.fsync(place.fileno())
+    except OSError as error:
+        raise SetupError(f"{file} can't be written ({error.strerror}): choose another --write") from None
+    place.seek(0)
 
 
 @app.command("list")

@@ -41,7 +41,7 @@ def list_operations(
     if json:
         as_json(response)
     elif response.operations:
-        show(table("created", "kind", "status", "operation", rows=_rows(response.operations)))
+        show(table("created", "status", "operation", rows=_rows(response.operations)))
     else:
         say("there are no operations here")
 
@@ -50,9 +50,8 @@ def _rows(operations: "Iterable[OperationAnswer]") -> "Iterable[tuple[str, ...]]
     for operation in operations:
         yield (
             moment(operation.created_at),
-            one_line(operation.kind),
             operation.status.value,
-            f"{operation.id}\n{_how_far(operation)}",
+            f"{operation.id}\n{one_line(operation.kind)} · {_how_far(operation)}",
         )
 
 
@@ -70,7 +69,7 @@ def show_operation(operation_id: OperationId, to: Connection, workspace: Workspa
     if json:
         as_json(response)
         return
-    show(table("created", "kind", "status", "operation", rows=_rows([response])))
+    show(table("created", "status", "operation", rows=_rows([response])))
     as_json({"request": response.request, "result": response.result})
 
 

@@ -16,11 +16,13 @@ from starlette.applications import Starlette
 from openbrain.domain.errors import SetupError
 from openbrain.settings import Settings, load
 from openbrain_cli.lazy_commands import command
-from openbrain_cli.options import Config
+from openbrain_cli.options import Config, folder
 from openbrain_cli.profile import settings_in_use, settings_loaded, use_settings_file
 from openbrain_cli.system.shell.program import own_program
 
-DataOption = Annotated[Path | None, typer.Option("--data", help="Folder for all embedded data.")]
+DataOption = Annotated[
+    Path | None, typer.Option("--data", parser=folder, metavar="<path>", help="Folder for all embedded data.")
+]
 PortOption = Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")]
 
 
@@ -69,7 +71,7 @@ async def started(settings: Settings, *, new: bool = False) -> AsyncIterator[tup
     settings = with_vault(settings)
     logs.configure(settings.logs.model_copy(update={"level": max_level(settings.logs.level)}))
     listener = _listen(settings.server.host, settings.server.port)
-    url = f"http://{settings.server.host}:{listener.getsockname()[1]}"
+    url = _address(settings.server.host, listener.getsockname()[1])
     shortage = disk_space(settings).to_start
     if why := shortage():
         typer.echo(f"OpenBrain waits for disk space, then continues by itself (Ctrl-C ends it): {why}", err=True)
@@ -100,6 +102,10 @@ def _listen(host: str, port: int) -> socket.socket:
             f"port {port} of {host} is not available ({error.strerror}): choose another with --port"
         ) from None
     return listener
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 @contextlib.asynccontextmanager

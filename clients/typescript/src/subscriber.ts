@@ -49,6 +49,8 @@ export class Subscriber {
   readonly #halts = new Set<string>();
   readonly #acknowledged = new Set<string>();
   #waiting: (() => void)[] = [];
+  /** The broadcast as of which the halts that stand are known; `null` before any is. */
+  #informed: number | null = null;
   #pause = PAUSE_MS;
 
   constructor(options: SubscriberOptions) {
@@ -62,9 +64,9 @@ export class Subscriber {
     return this.#halts.size > 0;
   }
 
-  /** Returns when no halt stands. */
+  /** Returns when it is known that no halt stands, or when it is closed. */
   async guard(): Promise<void> {
-    while (this.halted && !this.#closed.signal.aborted) {
+    while ((this.#informed === null || this.halted) && !this.#closed.signal.aborted) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
@@ -80,7 +82,10 @@ export class Subscriber {
       try {
         await this.#connection();
       } catch (error) {
-        if (error instanceof OpenBrainError && [400, 401, 403, 422].includes(error.status)) throw error;
+        if (error instanceof OpenBrainError && [400, 401, 403, 422].includes(error.status)) {
+          this.close();
+          throw error;
+        }
       }
       await this.#sleep(this.#pause * (0.5 + Math.random() / 2));
       this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE_MS);
@@ -138,14 +143,17 @@ export class Subscriber {
   }
 
   /** How things stand. Whoever knew nothing is told what is open; so is everyone after the database was put back. */
-  async #begin(state: State): Promise<void> {
+  async #begin(heard: State): Promise<void> {
+    let state = heard;
     if (this.cursor !== null && state.seq < this.cursor) {
       const { data } = await this.#brain.GET("/v1/amygdala/state"); // a replica may be behind, the database is not
-      if (data === undefined || data.seq >= this.cursor) return;
-      this.cursor = null;
+      if (data === undefined) return;
+      if (data.seq < this.cursor) this.cursor = null;
+      state = data;
     }
     this.#halts.clear();
-    for (const halt of state.halts) this.#halts.add(halt.id);
+    for (const halt of state.halts) if (this.#concerns(halt, halt.scope)) this.#halts.add(halt.id);
+    this.#informed = state.seq;
     this.#moved();
     await this.#acknowledge();
     if (this.cursor !== null) return;
@@ -155,19 +163,19 @@ export class Subscriber {
   }
 
   #heardOfHalt(signal: Signal): void {
-    if (!signal.halt_id || !this.#concerns(signal)) return;
+    if (!signal.halt_id || signal.seq <= (this.#informed ?? 0) || !this.#concerns(signal, signal.halt_scope)) return;
     if (signal.halt) this.#halts.add(signal.halt_id);
     else this.#halts.delete(signal.halt_id);
     this.#moved();
     void this.#acknowledge();
   }
 
-  #concerns(signal: Signal): boolean {
+  #concerns(halt: Pick<Signal, "org" | "project">, scope: string | null | undefined): boolean {
     const { org, project } = this.#options;
-    const sameOrg = !org || !signal.org || signal.org === org;
-    const sameProject = !project || !signal.project || signal.project === project;
-    if (signal.halt_scope === "org") return sameOrg;
-    return signal.halt_scope === "project" ? sameOrg && sameProject : true;
+    const sameOrg = !org || !halt.org || halt.org === org;
+    const sameProject = !project || !halt.project || halt.project === project;
+    if (scope === "org") return sameOrg;
+    return scope === "project" ? sameOrg && sameProject : true;
   }
 
   /** What fails is done again with the next state. */

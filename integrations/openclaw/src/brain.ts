@@ -1,5 +1,7 @@
 /** The few requests to OpenBrain that the engine makes, each with a time limit. Where it hangs, it is left alone for a while. */
 
+import { createHash } from "node:crypto";
+
 import type { Config } from "./config.js";
 
 export interface Thought {
@@ -62,7 +64,7 @@ export class Brain {
   async store(thoughts: readonly NewThought[], key: string): Promise<readonly BatchItem[]> {
     const results: BatchItem[] = [];
     for (const [number, batch] of batches(thoughts).entries()) {
-      const headers = { "idempotency-key": number === 0 ? key : `${key}#${number}` };
+      const headers = { "idempotency-key": inHeader(number === 0 ? key : `${key}#${number}`) };
       const answer = await this.#request("POST", "/v1/thoughts:batch", { thoughts: batch }, headers);
       results.push(...(answer as { results: BatchItem[] }).results);
     }
@@ -98,8 +100,8 @@ export class Brain {
     const query = new URLSearchParams({ limit: String(limit) });
     for (const [name, value] of Object.entries(metadata)) query.append(`metadata.${name}`, String(value));
     if (cursor) query.append("cursor", cursor);
-    const response = await this.#fetch("GET", `/v1/thoughts?${query.toString()}`);
-    return { thoughts: listed(await response.json()), next: response.headers.get("x-next-cursor") };
+    const { text, headers } = await this.#fetch("GET", `/v1/thoughts?${query.toString()}`);
+    return { thoughts: listed(JSON.parse(text)), next: headers.get("x-next-cursor") };
   }
 
   async thought(id: string): Promise<Thought> {
@@ -111,12 +113,13 @@ export class Brain {
   }
 
   async #request(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<unknown> {
-    return (await this.#fetch(method, path, body, headers)).json();
+    return JSON.parse((await this.#fetch(method, path, body, headers)).text);
   }
 
-  async #fetch(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  async #fetch(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     if (this.away) throw new OpenBrainUnavailable(`OpenBrain did not answer at ${this.config.baseUrl} a moment ago`);
     let response: Response;
+    let text: string;
     try {
       response = await fetch(this.config.baseUrl + path, {
         method,
@@ -129,16 +132,22 @@ export class Brain {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         signal: AbortSignal.timeout(this.config.timeoutMs),
       });
+      text = await response.text();
     } catch (error) {
       if (error instanceof Error && error.name === "TimeoutError") this.#until = this.now() + PAUSE_MS;
       throw new OpenBrainUnavailable(`OpenBrain does not answer at ${this.config.baseUrl}: ${String(error)}`);
     }
     if (response.status >= 500 || response.status === 429) {
-      throw new OpenBrainUnavailable(`OpenBrain is not ready: ${response.status} ${await reason(response)}`);
+      throw new OpenBrainUnavailable(`OpenBrain is not ready: ${response.status} ${reason(text)}`);
     }
-    if (!response.ok) throw new Error(`OpenBrain refuses: ${response.status} ${await reason(response)}`);
-    return response;
+    if (!response.ok) throw new Error(`OpenBrain refuses: ${response.status} ${reason(text)}`);
+    return { text, headers: response.headers };
   }
+}
+
+interface Answer {
+  readonly text: string;
+  readonly headers: Headers;
 }
 
 interface Page {
@@ -162,6 +171,11 @@ function batches(thoughts: readonly NewThought[]): NewThought[][] {
   return all;
 }
 
+/** As a header and the server take it: names of sessions may be long, and in any script. */
+function inHeader(key: string): string {
+  return /^[!-~ ]{1,255}$/.test(key) ? key : createHash("sha256").update(key).digest("hex");
+}
+
 /** Servers answer with a list, or with one under a name. */
 function listed(answer: unknown): readonly Thought[] {
   if (Array.isArray(answer)) return answer as Thought[];
@@ -169,9 +183,9 @@ function listed(answer: unknown): readonly Thought[] {
   return named.thoughts ?? named.results ?? [];
 }
 
-async function reason(response: Response): Promise<string> {
+function reason(text: string): string {
   try {
-    return ((await response.json()) as { message?: string }).message ?? "";
+    return (JSON.parse(text) as { message?: string }).message ?? "";
   } catch {
     return "";
   }

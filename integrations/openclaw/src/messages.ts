@@ -39,7 +39,8 @@ export function textOf(message: Message): string {
   const { content } = message;
   const parts = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
   const said = parts.map(partText).filter((text) => text !== "");
-  const body = said.join("\n").replace(INJECTED, "").trim();
+  // Hosts and tools cut texts anywhere: half a character can't be written as UTF-8.
+  const body = said.join("\n").replace(INJECTED, "").replace(/\p{Cs}/gu, "\ufffd").trim();
   return message.role === "toolResult" && body ? `[result of ${message.toolName ?? "a tool"}]\n${body}` : body;
 }
 
@@ -47,12 +48,21 @@ export function textOf(message: Message): string {
 export function pieces(text: string): string[] {
   const all: string[] = [];
   for (let from = 0; from < text.length; ) {
-    let to = Math.min(text.length, from + THOUGHT_CHARS);
-    if (to < text.length && /[\ud800-\udbff]/.test(text[to - 1] ?? "")) to -= 1;
-    all.push(text.slice(from, to));
-    from = to;
+    const piece = cut(text, from, from + THOUGHT_CHARS);
+    all.push(piece);
+    from += piece.length;
   }
   return all;
+}
+
+/** A part of a text; a character at an edge goes whole to what follows. */
+export function cut(text: string, from: number, to: number): string {
+  return text.slice(edge(text, from), edge(text, to));
+}
+
+function edge(text: string, at: number): number {
+  const place = Math.floor(at);
+  return /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(Math.max(0, place - 1), place + 1)) ? place - 1 : place;
 }
 
 /** What hosts put before a history that begins with the model, for providers that want the user first; at another time each turn. */

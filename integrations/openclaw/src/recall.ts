@@ -5,7 +5,7 @@ import { fenced } from "./assembly.js";
 import type { Brain, RecalledMemory, Thought } from "./brain.js";
 import type { Config } from "./config.js";
 import type { Message } from "./messages.js";
-import { textOf } from "./messages.js";
+import { cut, textOf } from "./messages.js";
 import type { State } from "./state.js";
 
 const QUERY_CHARS = 2_000;
@@ -23,7 +23,7 @@ export class Recall {
   ) {}
 
   async recalled(key: string, prompt: string, tail: readonly Message[], room: number): Promise<string> {
-    const query = prompt.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, " ").trim().slice(0, QUERY_CHARS);
+    const query = cut(prompt.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\p{Cs}]/gu, " ").trim(), 0, QUERY_CHARS);
     if (query === "" || this.config.semanticSearchLimit === 0 || this.brain.away) return "";
     return fenced("openbrain-recalled", await this.#found(key, query, tail, room), room);
   }
@@ -98,5 +98,5 @@ export function excerpt(text: string, query: string, chars: number): string {
     const count = words.filter((word) => stretch.includes(word)).length;
     if (count > most) [best, most] = [from, count];
   }
-  return `${best > 0 ? "… " : ""}${text.slice(best, best + chars)}${best + chars < text.length ? " …" : ""}`;
+  return `${best > 0 ? "… " : ""}${cut(text, best, best + chars)}${best + chars < text.length ? " …" : ""}`;
 }

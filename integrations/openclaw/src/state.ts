@@ -17,18 +17,31 @@ export interface Assembled {
   readonly messages: readonly Message[];
 }
 
+/** A host runs for months, and each job of it may be a session of its own. */
+const SESSIONS = 100;
+
+/** Of the sessions that were written to last. */
+class Recent<Value> extends Map<string, Value> {
+  override set(key: string, value: Value): this {
+    this.delete(key);
+    const [oldest] = this.keys();
+    if (this.size >= SESSIONS && oldest !== undefined) this.delete(oldest);
+    return super.set(key, value);
+  }
+}
+
 export class State {
-  readonly summaries = new Map<string, readonly Summary[]>();
-  readonly pressures = new Map<string, Pressure>();
+  readonly summaries = new Recent<readonly Summary[]>();
+  readonly pressures = new Recent<Pressure>();
   /** Sub-agent's session -> the session that it was started in; "" where it has none. */
-  readonly parents = new Map<string, string>();
-  readonly assembled = new Map<string, Assembled>();
+  readonly parents = new Recent<string>();
+  readonly assembled = new Recent<Assembled>();
   /** Sessions of which everything is stored that their transcript holds, and the mark of the last message of it. */
-  readonly complete = new Map<string, string>();
+  readonly complete = new Recent<string>();
   /** What was stored from the transcript since the last commit: the host may yet commit it. */
-  readonly madeUp = new Map<string, ReadonlySet<string>>();
+  readonly madeUp = new Recent<ReadonlySet<string>>();
   /** Transcripts of which it is not. */
-  readonly histories = new Map<string, readonly Message[]>();
+  readonly histories = new Recent<readonly Message[]>();
   /** Sessions that are being compacted. */
   readonly compacting = new Set<string>();
 

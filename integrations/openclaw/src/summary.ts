@@ -2,6 +2,7 @@
 
 import type { Summary } from "./assembly.js";
 import type { Thought } from "./brain.js";
+import { cut } from "./messages.js";
 
 export const SUMMARY_TOKENS = 1_500;
 const CHARS_PER_TOKEN = 3;
@@ -34,7 +35,7 @@ function linesOf(thought: Thought): string[] {
 }
 
 function shortened(line: string, length: number): string {
-  return line.length > length ? `${line.slice(0, length)}…` : line;
+  return line.length > length ? `${cut(line, 0, length)}…` : line;
 }
 
 export function summaryOf(thought: Thought): Summary {

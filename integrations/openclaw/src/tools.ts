@@ -4,6 +4,7 @@ import type { Found } from "./assembly.js";
 import { between, entry } from "./assembly.js";
 import type { Brain, Thought } from "./brain.js";
 import type { Compactor } from "./compaction.js";
+import { cut } from "./messages.js";
 
 /** Of one answer. */
 const PAGE_CHARS = 12_000;
@@ -70,7 +71,7 @@ function said(thought: Thought): Found {
 function page(items: readonly Found[], offset?: unknown): Result {
   const from = typeof offset === "number" && offset > 0 ? Math.floor(offset) : 0;
   const whole = items.map(entry).join("\n");
-  const text = whole.slice(from, from + PAGE_CHARS);
+  const text = cut(whole, from, from + PAGE_CHARS);
   const next = from + text.length;
   const more = next < whole.length ? `\n[${whole.length - next} more characters: ask again with offset ${next}]` : "";
   const answer = text === "" ? "Nothing was found." : between("openbrain-recalled", text + more);

@@ -53,6 +53,14 @@ describe("the tail", () => {
     expect(leaps).toBeLessThan(50);
   });
 
+  it("holds the newest results and their calls, even where they alone are too long", () => {
+    const result = (id: string): Message => ({ role: "toolResult", toolCallId: id, toolName: "read", content: "x".repeat(30_000), timestamp: 12 });
+    const calls = ["a", "b"].map((id) => ({ type: "toolCall", id, name: "read", arguments: {} }));
+    const asked: Message = { role: "assistant", content: calls, timestamp: 11 };
+    const question: Message = { role: "user", content: "read both", timestamp: 10 };
+    expect(tailOf([question, asked, result("a"), result("b")], 12_000, 0).messages).toEqual([asked, result("a"), result("b")]);
+  });
+
   it("leaves out what a summary stands for", () => {
     const { messages, dropped } = tailOf(conversation(10), 50_000, endedAt(turn(7)));
     expect(dropped).toBe(0);

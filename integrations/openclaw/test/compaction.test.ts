@@ -15,20 +15,23 @@ import { mergedNext, standing } from "../src/summary.js";
 
 const session = { sessionId: "s", sessionKey: "agent:main:main" };
 const BUDGET = 4_000;
+/** Of OpenBrain. */
+const KEY_CHARS = 255;
 
 /** As much of OpenBrain as compaction asks for: thoughts in order, by metadata, a page at a time. What it stores is tested there. */
 const kept: Thought[] = [];
 const ids = new Set<string>();
 let server: Server;
-let hangs = false;
+let hangs: "at once" | "within its answer" | undefined;
 
 beforeAll(async () => {
   server = createServer((request, response) => {
+    if (hangs === "within its answer") response.writeHead(200).write("[");
     if (hangs) return;
     let text = "";
     request.on("data", (part: Buffer) => (text += part.toString()));
     request.on("end", () => {
-      const { status = 200, body, headers = {} } = answer(request.method ?? "", new URL(request.url ?? "", "http://h"), text);
+      const { status = 200, body, headers = {} } = answer(request.method ?? "", new URL(request.url ?? "", "http://h"), text, String(request.headers["idempotency-key"]));
       response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
     });
   });
@@ -41,11 +44,12 @@ afterAll(() => {
 beforeEach(() => {
   kept.length = 0;
   ids.clear();
-  hangs = false;
+  hangs = undefined;
 });
 
-function answer(method: string, url: URL, text: string): { status?: number; body: unknown; headers?: Record<string, string> } {
+function answer(method: string, url: URL, text: string, key: string): { status?: number; body: unknown; headers?: Record<string, string> } {
   if (method === "POST" && url.pathname === "/v1/thoughts:batch") {
+    if (key.length > KEY_CHARS) return { status: 422, body: { message: "Idempotency-Key is too long" } };
     const { thoughts } = JSON.parse(text) as { thoughts: NewThought[] };
     return { body: { results: thoughts.map(stored) } };
   }
@@ -131,6 +135,24 @@ it("gives the same within a turn as long as it fits, and less after a compaction
   expect(size(await asked(2_000))).toBeLessThanOrEqual(2_000);
   await engine(state).compact(session, { force: true });
   expect((await asked(5_000, "begin")).length).toBeLessThan(first.length);
+});
+
+it("compacts a session of any name, and remembers its sub-agents", async () => {
+  for (const sessionKey of ["agent:main:проект", `agent:main:${"long".repeat(60)}`]) {
+    const named = { sessionId: "s", sessionKey };
+    for (let number = 1; number <= 5; number += 1) await engine().commit(named, `turn ${number}`, turn(number));
+    expect((await engine().compact(named, { force: true })).compacted).toBe(true);
+    await engine().adopt(`${sessionKey}:subagent:1`, sessionKey);
+    expect(kept.at(-1)?.metadata).toMatchObject({ type: "subagent", parent: sessionKey });
+  }
+});
+
+it("remembers only the sessions of late: what it forgot is read anew", async () => {
+  const state = new State();
+  for (let number = 1; number <= 300; number += 1) await engine(state).assemble({ sessionId: `s${number}` }, turn(1), { prompt: "" });
+  for (const kept of [state.assembled, state.pressures, state.complete, state.summaries]) expect([...kept.keys()].at(-1)).toBe("s300");
+  expect(state.assembled.size).toBeLessThanOrEqual(100);
+  expect(state.pressures.size + state.complete.size + state.summaries.size).toBeLessThanOrEqual(300);
 });
 
 it("goes on from its summaries in another process", async () => {
@@ -243,8 +265,8 @@ it("neither stores nor moves what the host puts before a history that begins wit
   expect(first.messages[0]).toEqual({ role: "user", content: "(session bootstrap)", timestamp: 11 });
 });
 
-it("waits once for a server that hangs, and then for nothing until a while has passed", async () => {
-  hangs = true;
+it.each(["at once", "within its answer"] as const)("waits once for a server that hangs %s, and then for nothing for a while", async (when) => {
+  hangs = when;
   let now = 0;
   const { port } = server.address() as AddressInfo;
   const config = parseConfig({ baseUrl: `http://127.0.0.1:${port}`, apiKey: "k", timeoutMs: 1000 }, {});
@@ -252,7 +274,7 @@ it("waits once for a server that hangs, and then for nothing until a while has p
   await expect(brain.list({}, 1)).rejects.toThrow("TimeoutError");
   await expect(brain.list({}, 1)).rejects.toThrow("a moment ago");
   await expect(brain.store([], "k")).resolves.toEqual([]);
-  hangs = false;
+  hangs = undefined;
   now = 60_000;
   await expect(brain.list({}, 1)).resolves.toEqual([]);
 });

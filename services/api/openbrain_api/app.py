@@ -165,7 +165,10 @@ def _paths(api: Api) -> list[Path]:
     # Paths with a verb first: the path without one would match the verb as part of the id.
     for route in sorted((*ROUTES, *PAGES), key=lambda route: "}:" not in route.path):
         by_path[route.path].append(route)
-    return [Path(path, Endpoint(path, routes, api)) for path, routes in by_path.items()]
+    # An agent's name may contain a slash, which arrives decoded.
+    return [
+        Path(path.replace("{agent}", "{agent:path}"), Endpoint(path, routes, api)) for path, routes in by_path.items()
+    ]
 
 
 @functools.cache

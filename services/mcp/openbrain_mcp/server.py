@@ -21,6 +21,7 @@ from openbrain.domain.text.displayed import plain
 from openbrain_mcp import prompts, resources
 from openbrain_mcp.bad_arguments import sentence
 from openbrain_mcp.tools import TOOLS, answers
+from openbrain_mcp.tools.arguments import JsonInText
 from openbrain_mcp.tools.schemas import compact
 from openbrain_mcp.tools.spec import ToolSpec
 
@@ -106,11 +107,13 @@ class BrainServer(MCPServer[Any]):
         name, arguments, meta = params.get("name"), params.get("arguments", {}), params.get("_meta", {})
         if not (params.keys() <= _CALL_FIELDS and isinstance(arguments, dict) and isinstance(meta, dict)):
             return None
-        if not isinstance(meta.get("progressToken", 0), str | int) or name not in self._chosen():
+        if not isinstance(meta.get("progressToken", 0), str | int):
+            return None
+        if not isinstance(name, str) or name not in self._chosen():
             return None
         tool, made = _by_name()[name]
         try:
-            return tool, made.fn_metadata.arg_model.model_validate(arguments).model_dump_one_level()
+            return tool, made.fn_metadata.validate_arguments(arguments)
         except ValidationError:
             return None
 
@@ -150,6 +153,7 @@ def _made_tools() -> tuple[ServerTool, ...]:
         server_tool = ServerTool.from_function(
             _called(tool), tool.name, tool.title, tool.description, annotations=tool.hints
         )
+        server_tool.fn_metadata = JsonInText(**dict(server_tool.fn_metadata))
         server_tool.parameters = compact(server_tool.parameters, tool.unlisted)
         if server_tool.fn_metadata.output_schema is not None:
             server_tool.fn_metadata.output_schema = compact(server_tool.fn_metadata.output_schema)

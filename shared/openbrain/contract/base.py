@@ -15,9 +15,11 @@ from openbrain.domain.times import to_datetime
 
 
 class Body(BaseModel):
-    """Base of request bodies."""
+    """Base of request bodies. `selecting`: members that only select memories. The content policy leaves them as they
+    are: masked, they would select other memories."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+    selecting: ClassVar[frozenset[str]] = frozenset()
 
 
 class QueryString(Body):
@@ -30,8 +32,8 @@ class QueryString(Body):
     objects: ClassVar[frozenset[str]] = frozenset()
 
 
-CURSOR = rf"^[0-9]{{1,18}}\.{UUID}$"
-"""created_at and id of the last memory of a page."""
+CURSOR = rf"^-?[0-9]{{1,18}}\.{UUID}$"
+"""created_at, which may be before 1970, and id of the last memory of a page."""
 WorkspaceName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=limits.WORKSPACE_CHARS)
 ]

@@ -33,6 +33,12 @@ ThoughtContent = Annotated[
     AfterValidator(escaped),
 ]
 """Stored verbatim, except control characters, which are escaped as \\u001b."""
+NewThoughtContent = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=limits.CONTENT_CHARS),
+    AfterValidator(not_blank),
+    AfterValidator(escaped),
+]
 InSession = Annotated[
     Session | None, Field(description="Also include the agent's thoughts that are limited to this session.")
 ]
@@ -115,7 +121,7 @@ class ThoughtBatchBody(Body):
 class ThoughtPatchBody(Body):
     """The members to change; null leaves a member as it is."""
 
-    content: ThoughtContent | None = None
+    content: NewThoughtContent | None = None
     metadata: Metadata | None = None
 
     @model_validator(mode="after")
@@ -173,6 +179,7 @@ class EndThoughtQuery(ThoughtQuery):
 class EndThoughtsQuery(QueryString):
     """The filters of the thoughts to end. At least one of source, metadata_id and metadata is needed."""
 
+    selecting = frozenset({"source", "metadata_id", "metadata"})
     lenient = frozenset({"source", "metadata_id"})
     objects = frozenset({"metadata"})
 

@@ -44,14 +44,18 @@ def random_bytes() -> bytes:
             _random.extend(drawn[start : start + 16] for start in range(0, len(drawn), 16))
 
 
+def made_at(uuid: str) -> int:
+    """The millisecond in a version 7 UUID, in microseconds."""
+    return int(uuid[:8] + uuid[9:13], 16) * 1000
+
+
 def transfer_id(holder: str, memory_id: str) -> str:
     """The id under which `holder` (a workspace, or something in it) stores a memory whose own id is not available
     there.
 
     Deterministic, and with the same millisecond, so that ordering by id is preserved.
     """
-    moment = int(memory_id[:8] + memory_id[9:13], 16) * 1000
-    return uuid7(moment, hashlib.blake2b(f"{holder}\0{memory_id}".encode(), digest_size=10).digest())
+    return uuid7(made_at(memory_id), hashlib.blake2b(f"{holder}\0{memory_id}".encode(), digest_size=10).digest())
 
 
 def point_id(memory_id: str, passage: int) -> str:

@@ -59,7 +59,7 @@ def configure(settings: Logs, stream: TextIO | None = None) -> None:
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(logging.getLevelNamesMapping().get(settings.level.upper(), logging.INFO))
+    root.setLevel(settings.level)
     for name in _ADOPTED:
         # Servers install their own handlers; their lines should be formatted like ours.
         logger = logging.getLogger(name)

@@ -108,7 +108,7 @@ class Replays(Protocol):
         """Raise `NotFound` if the query was removed."""
 
     async def replays(self, limit: int) -> Sequence[Replay]:
-        """List some unfinished replays."""
+        """List some unfinished replays, others each time, so that each of many goes on."""
 
     async def replays_of(self, ids: Sequence[str]) -> Mapping[str, Replay]: ...
 

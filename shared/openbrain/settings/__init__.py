@@ -11,18 +11,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, field_validator
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
-)
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from openbrain.domain.limits import WAIT_SECONDS
 from openbrain.domain.memory import HALF_LIFE_DAYS, MemoryType
 from openbrain.settings.events import Events
-from openbrain.settings.file import PREFIX, names, not_json, read_settings, settings_file
+from openbrain.settings.file import names, read_settings, settings_file
 from openbrain.settings.groups import Group, Seconds
 from openbrain.settings.server import Server
 from openbrain.settings.signals import Signals
@@ -233,12 +227,19 @@ class Logs(Group):
         None, description="One JSON object per line, or readable lines; null: readable in a terminal, JSON elsewhere."
     )
 
+    @field_validator("level")
+    @classmethod
+    def _known_level(cls, level: str) -> str:
+        if level.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+            raise ValueError("must be DEBUG, INFO, WARNING or ERROR")
+        return level.upper()
+
 
 class Settings(BaseSettings):
     """All settings, by group."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, extra="ignore", populate_by_name=True
+        env_prefix="OPENBRAIN_", env_nested_delimiter="__", frozen=True, extra="ignore", populate_by_name=True
     )
 
     config: Path | None = Field(
@@ -271,6 +272,12 @@ class Settings(BaseSettings):
     server: Server = Server()
     secrets: Secrets = Secrets()
     logs: Logs = Logs()
+
+    @field_validator("data_dir", mode="before")
+    @classmethod
+    def _named(cls, folder: str | Path) -> Path:
+        """An empty name counts as none: as the working folder it would be closed to others, with all that is in it."""
+        return Path(folder).expanduser() if str(folder) else cls.model_fields["data_dir"].default
 
     ollama_url: str = Field(
         "",
@@ -305,11 +312,6 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("BRAIN_ASYNC_EMBED"),
         description="false: same as the longest `server.wait_s`.",
     )
-
-    @field_validator("data_dir")
-    @classmethod
-    def _expanded(cls, given: Path) -> Path:
-        return given.expanduser()
 
     def aliases(self) -> dict[str, dict[str, object]]:
         """Return the values of the original names, by group and name; '' if unset."""
@@ -368,11 +370,8 @@ def _over(from_file: Group, environment: Group, folded: Iterable[str]) -> Group:
 
 @cache
 def loaded() -> Loaded:
-    """Load the settings; cached. `SetupError` for a file or a variable that can't be read."""
-    try:
-        environment = Settings().with_aliases()
-    except SettingsError as error:
-        raise not_json(error, EnvSettingsSource(Settings).env_vars) from None
+    """Load the settings; cached."""
+    environment = Settings().with_aliases()
     file = settings_file(environment.config)
     if file is None:
         return Loaded(settings=environment, environment=environment, file=None, in_file=frozenset())

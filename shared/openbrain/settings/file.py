@@ -1,17 +1,13 @@
-"""The settings file: TOML with the groups as tables; and errors in the environment, which wins over it."""
+"""The settings file: TOML with the groups as tables. The environment wins over it."""
 
-import json
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic_settings import SettingsError
-
 from openbrain.domain.errors import SetupError
 
 NAME = "openbrain.toml"
-PREFIX = "OPENBRAIN_"
 
 
 def settings_file(named: Path | None) -> Path | None:
@@ -40,18 +36,6 @@ def read_settings(path: Path, known: Collection[str]) -> dict[str, Any]:
                 f"the settings file {path} names {name!r}, which is no setting: `openbrain settings` lists them"
             )
     return table
-
-
-def not_json(error: SettingsError, environment: Mapping[str, str | None]) -> SetupError:
-    """The error for a variable whose setting is a list or a table, and whose value is not JSON; the value is not shown.
-    `error`: from pydantic, which does not name the variable. `environment`: its values, by name."""
-    cause = error.__cause__
-    value = cause.doc if isinstance(cause, json.JSONDecodeError) else None
-    given = [name.upper() for name, text in environment.items() if text == value and name.upper().startswith(PREFIX)]
-    named = f"the setting {' or '.join(sorted(given))}" if given else "a setting in the environment"
-    return SetupError(
-        f'{named} can\'t be used: write it as JSON, a list as ["a", "b"] and a table as {{"name": "value"}}'
-    )
 
 
 def names(table: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

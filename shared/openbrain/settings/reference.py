@@ -14,10 +14,12 @@ from pydantic.fields import FieldInfo
 from openbrain.settings import Loaded, Settings
 from openbrain.settings.groups import Group
 
-_PASSWORD = re.compile(r"(?<=://)([^/@:\s\"]*):[^/\s\"]*@")
-"""Up to the last @: clients of Redis accept passwords that contain one."""
+_PASSWORD = re.compile(r"(?<=://)([^:/]*):.*@", re.DOTALL)
+"""As far as the last `@`: drivers take a password that contains `/` or `@`."""
 _IN_QUERY = re.compile(r"(?<=[?&])([\w.-]*(?:password|token|key|secret|sig|signature))=[^&\s\"]+", re.IGNORECASE)
 HIDDEN = "(hidden)"
+_ALONE = {"config": "Data", "data_dir": "Data", "disk_reserve_mb": "Data", "otlp_endpoint": "Traces"}
+"""Headings of the settings that are in no group; the others are original names."""
 _INTRODUCTION = (
     "Read from the environment once, at start. Groups and names are joined by two underscores; lists and tables are "
     "JSON. A file `openbrain.toml` can set the same, with a table for each group: OPENBRAIN_STREAMS__URL is `url` in "
@@ -60,7 +62,7 @@ def page() -> str:
     text = ["# Settings", "", _INTRODUCTION]
     group: str | None = None
     for line in lines():
-        alone = "Data" if line.path[0] in ("config", "data_dir") else "Original names"
+        alone = _ALONE.get(line.path[0], "Original names")
         heading = line.path[0].capitalize() if len(line.path) > 1 else alone
         if heading != group:
             group = heading
@@ -95,7 +97,17 @@ def _is_set(settings: Any, path: tuple[str, ...]) -> bool:
 def _shown(value: Any, *, secret: bool) -> str:
     if secret:
         return HIDDEN if value else ""
-    return _IN_QUERY.sub(rf"\1={HIDDEN}", _PASSWORD.sub(rf"\1:{HIDDEN}@", _json(value)))
+    return _json(_without_passwords(value))
+
+
+def _without_passwords(value: Any) -> Any:
+    if isinstance(value, str):
+        return _IN_QUERY.sub(rf"\1={HIDDEN}", _PASSWORD.sub(rf"\1:{HIDDEN}@", value))
+    if isinstance(value, Mapping):
+        return {name: _without_passwords(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_passwords(each) for each in value]
+    return value
 
 
 _HOME = str(Path.home())
@@ -123,7 +135,7 @@ def _json(value: Any) -> str:
         return str(value).replace(_HOME, "~")
     if isinstance(value, Group):
         return json.dumps(value.model_dump(exclude_unset=True))
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 _BOUNDS = (("minimum", ">= {}"), ("exclusiveMinimum", "> {}"), ("maximum", "<= {}"), ("exclusiveMaximum", "< {}"))

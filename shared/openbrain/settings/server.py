@@ -1,6 +1,8 @@
 """Settings of the HTTP server: address, limits, access."""
 
-from pydantic import Field
+from ipaddress import ip_network
+
+from pydantic import Field, field_validator
 
 from openbrain.domain.limits import WAIT_SECONDS
 from openbrain.settings.groups import Group
@@ -63,3 +65,14 @@ class Server(Group):
         "503.",
     )
     tuning: ServerTuning = ServerTuning()
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _known_by_address(cls, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        """Refuse what no connection comes from: then all clients would count as one, the proxy."""
+        for proxy in proxies:
+            try:
+                _ = proxy == "*" or ip_network(proxy)
+            except ValueError:
+                raise ValueError(f"{proxy} is no address, and no network such as 10.0.0.0/8") from None
+        return proxies

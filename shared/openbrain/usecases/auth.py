@@ -134,9 +134,9 @@ def issue(
     return key, _secret()
 
 
-def successor(old: ApiKey, now: int) -> tuple[ApiKey, str]:
-    """Return a key with the rights and expiry of `old`, and its secret."""
-    key = replace(old, id=uuid7(now), created_at=now, revoked_at=None, replaces_id=old.id)
+def successor(old: ApiKey, now: int, expires_at: int | None) -> tuple[ApiKey, str]:
+    """Return a key with the rights of `old`, and its secret."""
+    key = replace(old, id=uuid7(now), created_at=now, expires_at=expires_at, revoked_at=None, replaces_id=old.id)
     return key, _secret()
 
 

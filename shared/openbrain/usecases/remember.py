@@ -5,7 +5,6 @@ lines, no trailing white space. Names (org, project, agent, tags) are stored as 
 """
 
 import asyncio
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import content_hash, joined_hash, uuid7
 from openbrain.domain.memory import DAY, MICROSECONDS, Memory, MemoryType, Scope, with_labels
 from openbrain.domain.text.echoes import without_echoes
+from openbrain.domain.text.spelling import composed
 from openbrain.domain.times import from_datetime
 from openbrain.ports.clock import Clock
 from openbrain.ports.content import Admission, ContentPolicy, NamedText
@@ -49,7 +49,7 @@ class Offer:
 
 def normalised(content: str) -> str:
     """The normal form of content."""
-    text = content if content.isascii() else unicodedata.normalize("NFC", content)
+    text = composed(content)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.lstrip("\n").rstrip()
@@ -282,6 +282,8 @@ def prepare_edit(
         texts = _looked_at(given, admission, refusing=not verbatim)
     else:
         texts = admitted(given, admission)
+    if len(texts["content"] or "") > limits.CONTENT_CHARS:
+        raise Invalid("content", f"must be at most {limits.CONTENT_CHARS} characters as it is stored")
     if change.org is not None:
         actor.may_write_to(change.org)
     authors = actor.authors()

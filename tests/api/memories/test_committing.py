@@ -27,12 +27,12 @@ class Gated(SqlMemoryWrites):
     go: asyncio.Event
     down = False
 
-    async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
+    async def remember(self, writes: Sequence[Write], *, whole: bool = False) -> Sequence[Outcome]:
         self.groups.append(len(writes))
         await self.go.wait()
         if self.down:
             raise TryLater("the database is down: wait")
-        return await super().remember(writes)
+        return await super().remember(writes, whole=whole)
 
 
 @pytest.fixture

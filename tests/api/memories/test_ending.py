@@ -7,15 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
+import pytest
 
+from openbrain.adapters.personal_data.detection import PersonalDataDetector
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.ports.content import Action
 from openbrain.ports.store.generations import IndexKind
 from openbrain.ports.store.operations import Operation
-from openbrain.ports.store.tenants import CLOSE
+from openbrain.ports.store.tenants import CLOSE, WorkspaceChange
 from openbrain.ports.store.writes import FORGET, PURGE
 from openbrain.ports.streams import Doomed, Swept
+from openbrain.usecases.content.policy import DetectingPolicy
 from openbrain_housekeeper.handlers.close_workspace import Closing
 from openbrain_housekeeper.handlers.forget import Forgetting
 from openbrain_housekeeper.handlers.purge import Indexes, Purging
@@ -337,3 +341,36 @@ async def test_an_admin_erases_all_about_one_person_and_others_what_they_see(bra
     assert [each["reason"] for each in shown] == ["erased"] * 2
     assert left["content"] == "ask nobody"
     assert (anna in after, hidden in after) == (False, True)
+
+
+@pytest.mark.parametrize("rule", ["mask", "hash", "refuse"])
+@pytest.mark.parametrize("erase", [True, False])
+async def test_a_filter_selects_what_it_names_though_the_workspace_does_not_store_it(
+    brain: Brain, rule: str, *, erase: bool
+) -> None:
+    rules = brain.store.workspaces.personal_data_rules
+    policy = DetectingPolicy(personal=PersonalDataDetector(), rules=rules, clock=brain.clock)
+    anna, carl, wait = "anna@example.com", "carl@example.com", {"prefer": "wait=20"}
+    async with http(brain.app(content_policy=policy), await brain.key(permissions=frozenset(Permission))) as admin:
+
+        async def turn(mail: str) -> None:
+            assert (await admin.post("/v1/thoughts", json={"content": "x", "metadata": {"mail": mail}})).is_success
+
+        (hers,) = await remembered(admin, f"ask {anna}")
+        await turn(carl)
+        await brain.store.workspaces.change_workspace("w1", WorkspaceChange(personal_data=Action(rule)))
+        brain.clock.advance(2 * MICROSECONDS)
+        await turn("bob@example.com")
+        (other,) = await remembered(admin, "ask nobody" if rule == "refuse" else "ask bob@example.com")
+        body = {"matching": anna, "erase": erase, "dry_run": False}
+        async with at_work(brain):
+            begun = await admin.post(FORGET_ALL, json=body, headers=wait)
+            turns = await admin.delete("/v1/thoughts", params={"metadata.mail": carl, "erase": erase}, headers=wait)
+        reasons = [(await admin.get(f"/v1/brain/memories/{each}")).json()["reason"] for each in (hers, other)]
+        left = (await admin.get("/v1/thoughts")).json()
+        operations = (await admin.get(OPERATIONS)).text
+
+    assert (begun.json()["count"], begun.json()["sample"], turns.json()["deleted"]) == (1, [hers], 1)
+    assert reasons == ["erased" if erase else "forgotten", None]
+    assert ["bob" in each["metadata"]["mail"] for each in left] == [False], "the masked one is another's"
+    assert (anna in operations, carl in operations) == (False, False)

@@ -103,3 +103,19 @@ async def test_an_admin_exports_whole_chains(chain: Chain, brain: Brain) -> None
     rows = [json.loads(line) for line in file.splitlines()]
     told = {row["id"]: row.get("supersedes_id") for row in rows if row["kind"] == "memory"}
     assert [told[each] for each in chain.ids] == [None, *chain.ids[:-1]]
+
+
+async def test_a_predecessor_that_is_hidden_later_is_no_longer_named(brain: Brain) -> None:
+    app = brain.app()
+    async with http(app, await brain.key()) as ada, http(app, await brain.key(agent="bob")) as bob:
+        parent = (await ada.post("/v1/brain/remember", json=offer("it opens at six"))).json()["id"]
+        body = offer("it opens at seven", supersedes=parent)
+        path = f"/v1/brain/memories/{(await ada.post('/v1/brain/remember', json=body)).json()['id']}"
+        before = (await bob.get(path)).json()
+        await ada.delete(path)
+        await ada.post(f"/v1/brain/memories/{parent}:restore", json={})
+        await ada.patch(f"/v1/brain/memories/{parent}", json={"memory_scope": "agent"})
+        own, after = (await ada.get(path)).json(), (await bob.get(path)).json()
+
+    assert [each["supersedes_id"] for each in (before, own, after)] == [parent, parent, None]
+    assert after["supersedes_count"] == 1

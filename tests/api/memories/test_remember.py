@@ -1,13 +1,18 @@
 """Writing through the API, on both databases."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import DAY
+from openbrain.ports.content import Finding, NamedText
+from openbrain.usecases.content.policy import DetectingPolicy
 from tests.support.api.brain import Brain, http, offer, refused, remembered, unknown_id
+from tests.support.api.transfer import HEADER, NDJSON, as_file, memory_line
 from tests.support.store.fixtures import rows
 
 REMEMBER, BATCH = "/v1/brain/remember", "/v1/brain/remember:batch"
@@ -227,3 +232,47 @@ async def test_a_key_may_speak_for_others(brain: Brain) -> None:
     assert (as_bob.status_code, as_none.status_code) == (200, 404)
     assert history.json()["history"][0]["actor"] == "gateway"
     assert ignored["agent_id"] == "ada"
+
+
+class Watching:
+    """A detector that finds nothing, and notes how often another task of the event loop has run before each look."""
+
+    def __init__(self) -> None:
+        self.turns, self.seen = 0, list[int]()
+
+    def start(self) -> None:
+        pass
+
+    async def ready(self) -> bool:
+        return True
+
+    def find(self, texts: Sequence[NamedText]) -> Sequence[Sequence[Finding]]:
+        self.seen.append(self.turns)
+        return [()] * len(texts)
+
+    async def count_turns(self) -> None:
+        while True:
+            self.turns += 1
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("admin", [True, False])
+async def test_others_are_served_while_many_texts_are_checked(brain: Brain, *, admin: bool) -> None:
+    detector, many = Watching(), [f"text {number}" for number in range(20)]
+    key = await brain.key(permissions=frozenset(Permission) if admin else frozenset({Permission.BRAIN_WRITE}))
+    file = as_file([HEADER, *(memory_line(text) for text in many)])
+    counting = asyncio.create_task(detector.count_turns())
+    try:
+        async with http(brain.app(content_policy=DetectingPolicy(detector)), key) as client:
+            requests: dict[str, dict[str, Any]] = {
+                "/v1/brain/import": {"content": file, "headers": NDJSON},
+                "/v1/brain/remember:batch": {"json": {"memories": [offer(f"{text} again") for text in many]}},
+                "/v1/thoughts:batch": {"json": {"thoughts": [{"content": text} for text in many]}},
+            }
+            for path, given in requests.items():
+                detector.seen.clear()
+                response = await client.post(path, **given)
+                assert response.status_code == 200, response.text
+                assert len(set(detector.seen)) >= len(many), path
+    finally:
+        counting.cancel()

@@ -6,10 +6,11 @@ import pytest
 
 from openbrain.client.resources.agents import HandOver
 from openbrain.domain.errors import Conflict, Forbidden, Invalid, NotFound
-from openbrain.domain.memory import DAY
+from openbrain.domain.memory import DAY, MICROSECONDS
 from tests.support.api.brain import Brain, client_of, http, refused, remembered
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+MINUTE = 60 * MICROSECONDS
 OUTSIDE: list[dict[str, Any]] = [{"agent": "cy"}, {"agent": ""}, {"agent": "cy", "act_as": ("eve",)}]
 
 
@@ -171,3 +172,24 @@ async def test_a_session_is_told_of_to_its_agents_alone(module_brain: Brain) -> 
     async with client_of(app, keys[1]) as narrow:
         with pytest.raises(Forbidden):
             await narrow.start_session(org="acme")
+
+
+async def test_a_continued_session_is_given_what_it_left_itself(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    async with client_of(brain.app(), await brain.key(workspace)) as ada:
+        left = []
+        for name in ("first", "second"):
+            session = await ada.start_session(session_id=name, project="shop")
+            brain.clock.advance(MINUTE)
+            left.append((await ada.end_session(session.id, summary=f"Left by the {name}.")).hand_over_id)
+            brain.clock.advance(MINUTE)
+        continued = await ada.start_session(session_id="second")
+        context = await ada.context("ada", project="shop")
+        await ada.start_session(session_id="first")
+        older = await ada.start_session(session_id="third", project="shop")
+
+    assert continued.hand_over is not None
+    assert continued.hand_over.id == left[1]
+    assert [item.id for item in context.items if item.section == "hand_over"] == [left[1]]
+    assert older.hand_over is not None
+    assert older.hand_over.id == left[1], "the newest, although both are open again"

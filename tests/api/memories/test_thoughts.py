@@ -1,5 +1,6 @@
 """Thoughts: each turn once and verbatim, found by meaning, order and metadata, and never another agent's."""
 
+import hashlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -7,12 +8,19 @@ import httpx
 import pytest
 
 from openbrain.adapters.local.secret_detector import SecretDetector
+from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain import limits
+from openbrain.domain.errors import TryLater
+from openbrain.domain.memory import MICROSECONDS, Memory
+from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.writes import Erasure
 from openbrain.usecases.content.policy import DetectingPolicy
 from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
+from tests.support.store.parts import with_parts
 
 THOUGHTS = "/v1/thoughts"
 KEY = "ob_" + "Ab1-" * 10 + "Zz9"
+LONG = "".join(f"line {number} of a long log\n" for number in range(6_000))
 
 
 @pytest.fixture
@@ -118,7 +126,7 @@ async def test_letter_by_letter(ada: httpx.AsyncClient) -> None:
 
 
 async def test_a_long_turn_is_whole(brain: Brain, ada: httpx.AsyncClient) -> None:
-    content = "".join(f"line {number} of a long log\n" for number in range(6_000))
+    content = LONG
     assert len(content) > 2 * limits.CONTENT_CHARS
     new = await add(ada, content, metadata=turn(1))
     assert (new["content"], new["part"], new["parts"]) == (content, 1, 3)
@@ -134,6 +142,98 @@ async def test_a_long_turn_is_whole(brain: Brain, ada: httpx.AsyncClient) -> Non
     assert refused(too_long, 422)["field"] == "content"
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "x" * (limits.CONTENT_CHARS - 5) + "\n" * 10,
+        "x" * limits.CONTENT_CHARS + " ",
+        "first\n" + "\n" * 25_000 + "x" * 30_000 + " " * 24_999 + "last",
+        "x" * 30_000 + " " * 46_000 + "x" * 24_001,
+    ],
+)
+async def test_no_part_of_a_long_turn_is_blank(brain: Brain, ada: httpx.AsyncClient, content: str) -> None:
+    new = await add(ada, content)
+    assert (await ada.get(f"{THOUGHTS}/{new['id']}")).json()["content"] == content
+    assert all(each["content"].strip() for each in await listed(ada))
+
+
+async def test_a_long_turn_that_can_not_be_kept_in_parts_names_the_field(ada: httpx.AsyncClient) -> None:
+    blank = {"content": "a" + " " * 2 * limits.CONTENT_CHARS + "b"}
+    full = {"content": LONG, "metadata": {"k": "x" * (limits.METADATA_BYTES - 10)}}
+    for bad, field in ((blank, "content"), (full, "metadata")):
+        assert refused(await ada.post(THOUGHTS, json=bad), 422)["field"] == field
+        batch = (await ada.post(f"{THOUGHTS}:batch", json={"thoughts": [bad, {"content": "fine"}]})).json()
+        assert [each["status"] for each in batch["results"]] == ["refused", "created"]
+        assert batch["results"][0]["field"] == field
+
+
+async def test_a_turn_is_not_changed_into_one_that_no_export_can_restore(brain: Brain, ada: httpx.AsyncClient) -> None:
+    path = f"{THOUGHTS}/{(await add(ada, 'short'))['id']}"
+    longest = "x" * limits.CONTENT_CHARS
+    assert (await ada.patch(path, json={"content": longest})).status_code == 200
+    for content in (longest + "x", "x" * (limits.CONTENT_CHARS - 5) + "\x1b"):
+        assert refused(await ada.patch(path, json={"content": content}), 422)["field"] == "content"
+    assert (await ada.get(path)).json()["content"] == longest
+
+
+async def test_a_long_turn_that_does_not_fit_leaves_no_part(brain: Brain) -> None:
+    room = Workspace(id="w1", name="w1", created_at=brain.clock.now(), max_memories=2)
+    await brain.store.workspaces.create_workspace(room)
+    brain.clock.advance(3 * MICROSECONDS)
+    async with http(brain.app(), await brain.key()) as client:
+        refusal = refused(await client.post(THOUGHTS, json={"content": LONG}), 422)
+        assert (refusal["error"], refusal["limit"], refusal["used"]) == ("quota_exceeded", 2, 0)
+        batch = {"thoughts": [{"content": LONG}, {"content": "short"}]}
+        results = (await client.post(f"{THOUGHTS}:batch", json=batch)).json()["results"]
+        assert [each["status"] for each in results] == ["refused", "created"]
+        assert [each["content"] for each in await listed(client)] == ["short"]
+
+
+async def test_a_turn_sent_again_with_a_longer_or_shorter_text_is_what_was_stored(ada: httpx.AsyncClient) -> None:
+    for number, (first, second) in enumerate([("short", LONG), (LONG, LONG * 2), (LONG, "short"), (LONG, LONG[:-9])]):
+        new = await add(ada, first, metadata=turn(1, f"s{number}"))
+        stored = await listed(ada)
+        again = await add(ada, second, metadata=turn(1, f"s{number}"))
+        assert again == new | {"duplicate": True}
+        assert again["content"] == first
+        assert await listed(ada) == stored, "no part of the other text"
+
+
+@pytest.mark.parametrize("erase", [False, True])
+async def test_a_deletion_that_failed_on_the_way_is_finished_by_the_next(brain: Brain, *, erase: bool) -> None:
+    class Failing(SqlMemoryWrites):
+        tries = 0
+
+        async def forget(self, *args: Any) -> Memory:
+            self.fail_once()
+            return await super().forget(*args)
+
+        async def erase(self, *args: Any) -> Erasure:
+            self.fail_once()
+            return await super().erase(*args)
+
+        def fail_once(self) -> None:
+            self.tries += 1
+            if self.tries == 2:
+                raise TryLater("the database is down")
+
+    store = with_parts(brain.store, writes=Failing(brain.store._database, brain.clock))
+    async with http(brain.app(store=store), await brain.key()) as client:
+        path = f"{THOUGHTS}/{(await add(client, LONG))['id']}"
+        assert (await client.delete(path, params={"erase": erase})).status_code == 503
+        assert (await client.delete(path, params={"erase": erase})).status_code == 200
+        assert await listed(client) == []
+
+
+@pytest.mark.parametrize("part", ["one", None, [1], {"k": 1}, 1.5, True, -1])
+async def test_metadata_named_like_a_part_is_not_taken_for_one(ada: httpx.AsyncClient, part: object) -> None:
+    new = await add(ada, "mine", metadata={"part": part, "parts": 2, "partOf": "x"})
+    path = f"{THOUGHTS}/{new['id']}"
+    assert (await ada.get(path)).json()["content"] == "mine"
+    assert (await ada.patch(path, json={"content": "changed"})).json()["metadata"] == new["metadata"]
+    assert (await ada.delete(path)).status_code == 200
+
+
 async def test_secrets_are_masked_and_no_turn_is_refused(brain: Brain) -> None:
     app = brain.app(content_policy=DetectingPolicy(SecretDetector(), refuse_secrets=True))
     async with http(app, await brain.key()) as client:
@@ -142,6 +242,23 @@ async def test_secrets_are_masked_and_no_turn_is_refused(brain: Brain) -> None:
         assert new["metadata"]["note"] == "[redacted: openbrain-key]"
         changed = await client.patch(f"{THOUGHTS}/{new['id']}", json={"content": f"not {KEY}"})
         assert changed.json()["content"] == "not [redacted: openbrain-key]"
+
+
+async def test_a_secret_across_two_parts_is_masked_too(brain: Brain) -> None:
+    lines = [hashlib.sha512(bytes([number])).hexdigest()[:64] for number in range(25)]
+    private = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *lines, "-----END RSA PRIVATE KEY-----", ""])
+    before, after = "some words of a log line\n" * 1960, "more words\n" * 2000
+    assert len(before) < limits.CONTENT_CHARS < len(before + private)
+    async with http(brain.app(content_policy=DetectingPolicy(SecretDetector())), await brain.key()) as client:
+        new = await add(client, before + private + after, metadata=turn(1))
+        grown = await add(client, ("password = 'hunter2xyzQ9'\n" * 1923)[: limits.CONTENT_CHARS], metadata=turn(2))
+        parts = await listed(client)
+
+    assert new["content"].startswith(before + "[redacted: ")
+    assert new["content"].endswith(after)
+    assert not any(line in part["content"] for line in lines for part in parts)
+    assert grown["content"].count("[redacted: assigned-password]'\n") == 1923
+    assert max(len(part["content"]) for part in parts) <= limits.CONTENT_CHARS
 
 
 async def test_thoughts_are_their_agents_alone(brain: Brain, ada: httpx.AsyncClient) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import DAY, MICROSECONDS
 from tests.support.api.brain import Brain, http, refused
@@ -79,6 +81,16 @@ async def test_a_key_ends_at_its_time(brain: Brain) -> None:
         assert (await user.get("/v1/brain/list")).status_code == 200
         brain.clock.advance(DAY)
         assert (await user.get("/v1/brain/list")).status_code == 401
+
+
+async def test_a_key_has_one_end(brain: Brain) -> None:
+    both = {"name": "ci", "permissions": ["brain.read"], "expires_in": 9000, "expires_at": "2027-02-01T00:00:00Z"}
+    async with http(brain.app(), await brain.key(permissions=ADMIN)) as admin:
+        refusal = refused(await admin.post("/v1/admin/keys", json=both), 422)
+        keys = (await admin.get("/v1/admin/keys")).json()["keys"]
+
+    assert "exclude each other" in refusal["message"]
+    assert [key["name"] for key in keys] == ["ada of test"]
 
 
 async def test_no_admin_reaches_into_another_workspace(brain: Brain) -> None:
@@ -187,6 +199,19 @@ async def test_a_key_can_be_replaced_at_once_and_ends_no_later_than_it_would(bra
     assert day["replaced_expires_at"] == "2027-01-16T08:00:00.000000Z"
     refused(revoked, 409)
     assert refused(unknown, 404)["message"] == "no key with this id"
+
+
+@pytest.mark.parametrize("expires", [{}, {"expires_in": 30}])
+async def test_a_key_that_is_replaced_again_hands_on_its_first_expiry(brain: Brain, expires: dict[str, int]) -> None:
+    async with http(brain.app(), await brain.key(permissions=ADMIN)) as admin:
+        old = (await admin.post(KEYS, json=wanted(**expires))).json()
+        first = (await admin.post(f"{KEYS}/{old['id']}:rotate")).json()
+        second = (await admin.post(f"{KEYS}/{first['id']}:rotate")).json()
+        for each in (first, second):
+            await admin.delete(f"{KEYS}/{each['id']}")
+        again = (await admin.post(f"{KEYS}/{old['id']}:rotate")).json()
+
+    assert [each["expires_at"] for each in (first, second, again)] == [old["expires_at"]] * 3
 
 
 async def test_keys_and_workspaces_come_by_pages(brain: Brain) -> None:

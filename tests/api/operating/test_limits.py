@@ -1,9 +1,12 @@
 """Rate limits and quotas as a client meets them."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from itertools import pairwise
+from typing import Any
 
 import httpx
+import orjson
 import pytest
 
 from openbrain.domain.access.permissions import Permission
@@ -107,6 +110,32 @@ async def test_the_tools_are_refused_in_the_same_words(brain: Brain) -> None:
 
     assert (refusal.status_code, refusal.json()["error"]) == (429, "rate_limited")
     assert int(refusal.headers["retry-after"]) > 1
+
+
+async def _in_parts(body: bytes) -> AsyncIterator[bytes]:
+    yield body
+
+
+async def test_a_tool_costs_what_its_request_costs(brain: Brain) -> None:
+    app = with_mcp(brain.app())
+    headers = {"accept": "application/json", "content-type": "application/json"}
+    listing: dict[str, Any] = {"method": "tools/list"}
+    calls: list[dict[str, Any]] = [
+        {"method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        for name, arguments in (("brain_list", {}), ("brain_search", {"q": "quay"}))
+    ]
+    async with app.router.lifespan_context(app), http(app, await brain.key(rate_limit=100)) as client:
+        left = [limits(await client.get("/v1/whoami"))[1]]
+        for asked in (listing, *calls, *calls):
+            body = orjson.dumps({"jsonrpc": "2.0", "id": 1, **asked})
+            # The SDK answers a body of unknown length.
+            content = body if len(left) <= len(calls) + 1 else _in_parts(body)
+            answer = await client.post("/mcp", content=content, headers=headers)
+            assert "result" in answer.json()
+            assert not answer.json()["result"].get("isError"), answer.text
+            left.append(limits(await client.get("/v1/whoami"))[1])
+
+    assert [before - after - 1 for before, after in pairwise(left)] == [1, 1, 2, 1, 2]
 
 
 async def test_a_full_workspace_says_so_with_the_numbers(brain: Brain) -> None:

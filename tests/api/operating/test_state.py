@@ -103,7 +103,7 @@ async def test_what_breaks_inside_is_told_without_what_it_held(
     brain: Brain, capsys: pytest.CaptureFixture[str], error: Exception, status: int
 ) -> None:
     class Broken(SqlMemoryWrites):
-        async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
+        async def remember(self, writes: Sequence[Write], *, whole: bool = False) -> Sequence[Outcome]:
             raise error
 
     broken = with_parts(brain.store, writes=Broken(brain.store._database, brain.clock))

@@ -12,6 +12,7 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.memory import DAY
 from openbrain.domain.times import to_iso
 from openbrain.settings import Vaults
+from openbrain_api.memories.context import gathering
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.fixtures import START
 from tests.support.vault.pages import Vault as Pages
@@ -150,3 +151,19 @@ async def test_by_the_client(brain: Brain) -> None:
         found = await client.brief(since=since, project="shop", limit=5)
 
     assert [each.title for each in found.decided] == ["We take MariaDB."]
+
+
+async def test_halts_of_other_projects_hide_none_that_applies(brain: Brain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "HALTS", 2)
+    async with http(brain.app(), await brain.key()) as client:
+        await client.post("/v1/amygdala/halts", json={"title": "everyone stops"})
+        for project in ("a", "b", "c"):
+            brain.clock.advance(1)
+            halt = {"title": f"{project} stops", "scope": "project", "org": "acme", "project": project}
+            assert (await client.post("/v1/amygdala/halts", json=halt)).status_code == 201
+        found = await asked(client, org="acme", project="shop", limit=1)
+        of_one = await asked(client, org="acme", project="b")
+
+    assert (titles(found["stuck"]), found["more"]) == (["everyone stops"], [])
+    halts = [item for item in of_one["stuck"] if item["kind"] == "halt"]
+    assert titles(halts) == ["b stops", "everyone stops"]

@@ -2,15 +2,20 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
 
 from openbrain.adapters.embedding import wordpiece
+from openbrain.contract.brain.context import ContextItem, Section
+from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY
+from openbrain.domain.text.tokens import estimated_tokens
 from openbrain.domain.times import to_iso
 from openbrain.settings import Vaults
-from openbrain_api.memories.context.fenced_text import INSTRUCTS
+from openbrain_api.memories.context.budget import fitted
+from openbrain_api.memories.context.fenced_text import INSTRUCTS, fenced
 from tests.support.api.brain import Brain, client_of, http, refused, remembered, unknown_id
 
 HOUR = DAY // 24
@@ -134,6 +139,34 @@ async def test_it_keeps_to_its_budget_and_the_rest_comes_by_cursor(brain: Brain)
     assert (beyond["count"], beyond["next_cursor"]) == (0, None)
 
 
+@pytest.mark.parametrize("budget", [200, 2000])
+async def test_an_item_longer_than_the_budget_is_shortened_not_dropped(brain: Brain, budget: int) -> None:
+    alarm = "ゲートウェイが応答しない。" * 200
+    async with http(brain.app(), await brain.key()) as ada:
+        signal = {"source": "db-1", "severity": "critical", "title": "停止", "content": alarm}
+        await ada.post("/v1/amygdala/signals", json=signal)
+        page = await asked(ada, budget_tokens=budget)
+
+    (item,) = page["items"]
+    assert (item["section"], item["clipped"], page["left_out"]) == ("alarms", True, 0)
+    assert item["text"].startswith("停止\nゲート")
+    assert budget // 2 < page["tokens"] <= budget
+
+
+async def test_many_short_items_keep_to_the_budget_too() -> None:
+    now, kinds = 1_800_000_000_000_000, dict.fromkeys(("agent_id", "source", "org", "project", "confidence", "at"))
+    items = [
+        ContextItem(section=section, kind="memory", id=uuid7(now), state="fact", text="x", clipped=False, **kinds)
+        for section in Section
+        for _ in range(25)
+    ]
+    for budget in range(200, 9000, 50):
+        chosen, left = fitted(items, budget, 200, 1)
+        tokens = estimated_tokens(fenced(chosen))
+        assert tokens <= budget
+        assert tokens > budget - 150 or not left
+
+
 @pytest.mark.parametrize(
     ("hostile", "label"),
     [
@@ -186,3 +219,13 @@ async def test_what_belongs_to_no_project_is_told_to_every_one(brain: Brain) -> 
 
     assert told(shop, "project") == ["The shop has one queue", "All times are in UTC", "All queues are ours"]
     assert told(shop, "conventions") == ["Flags are long"]
+
+
+async def test_an_agent_with_a_slash_in_its_name_has_a_context_and_conversations(brain: Brain) -> None:
+    app, name = brain.app(), "team/ada/context"
+    async with client_of(app, await brain.key(agent=name)) as ada, http(app, await brain.key(agent="bo")) as bo:
+        assert (await ada.context(name)).agent_id == name
+        await bo.post("/v1/messages/send", json={"to": name, "content": "hello"})
+        talk = await bo.get(f"/v1/messages/conversation/{quote(name, safe='')}")
+
+    assert [each["content"] for each in talk.json()["messages"]] == ["hello"]

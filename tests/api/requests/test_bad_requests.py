@@ -129,6 +129,7 @@ async def _cut_off() -> AsyncIterator[Any]:
         ("idempotency-key", " "),
         ("idempotency-key", "x" * 256),
         ("x-openbrain-agent", "%07"),
+        ("x-openbrain-agent", "ad%e9"),
         ("x-openbrain-agent", "x" * 101),
     ],
 )

@@ -126,7 +126,7 @@ async def test_a_key_that_ends_hears_no_more(brain: Brain, key: str, end: str) -
             if end == "revoked":
                 await brain.store.api_keys.revoke_key("w1", bobs.id)
             elif end == "rotated":
-                made, _ = successor(bobs, brain.clock.now())
+                made, _ = successor(bobs, brain.clock.now(), bobs.expires_at)
                 await brain.store.api_keys.replace_key(made, "0" * 64, brain.clock.now())
             elif end == "workspace closed":
                 await admin.delete_workspace("w2")

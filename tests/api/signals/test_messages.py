@@ -1,5 +1,6 @@
 """Messages over HTTP and by the client: who owns them, what a repeated request returns, what other agents learn."""
 
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from openbrain.client import OpenBrain
 from openbrain.domain.errors import Conflict, Invalid
 from tests.support.api.brain import Brain, client_of, http, refused
+from tests.support.api.served import served
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -34,6 +36,22 @@ async def test_one_is_sent_read_and_answered(module_brain: Brain) -> None:
     assert [each.content for each in talk.messages] == ["30 s.", "Which time-out did you set?"]
     assert [each.id for each in talk.messages] == [each.id for each in theirs.messages]
     assert talk.messages[1].read
+
+
+async def test_a_number_that_a_restored_database_has_not_reached_yet_hears_what_is_new(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    key = await brain.key(workspace, "bo")
+    async with served(brain.app()) as url, OpenBrain(url, await brain.key(workspace)) as ada, OpenBrain(url, key) as bo:
+        await ada.send_message("bo", "Before.")
+        told = []
+        async with aclosing(bo.hear_messages(after=99, seconds=5)) as messages:
+            async for each in messages:
+                if each is not None:
+                    told.append((each.seq, each.content))
+                    break
+                await ada.send_message("bo", "After.")
+
+    assert told == [(2, "After.")]
 
 
 async def test_the_older_forms_and_names_are_taken(module_brain: Brain) -> None:

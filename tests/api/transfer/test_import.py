@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+from openbrain.adapters.personal_data.detection import PersonalDataDetector
 from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
+from openbrain.ports.content import Action
 from openbrain.ports.store.tenants import WorkspaceChange
+from openbrain.usecases.content.policy import DetectingPolicy
 from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
 from tests.support.api.transfer import (
     EVERYTHING,
@@ -61,6 +64,31 @@ BAD: list[tuple[Any, str, str]] = [
         "object",
     ),
 ]
+
+
+async def test_of_two_lines_with_one_id_the_first_is_stored(brain: Brain) -> None:
+    first = memory_line("the first")
+    lines = [HEADER, first, {**first, "content": "the second"}]
+    async with http(brain.app(), await brain.key(permissions=EVERYTHING)) as client:
+        answer = await take_in(client, as_file(lines, footer=False))
+        (shown,) = (await client.get("/v1/brain/list")).json()["memories"]
+
+    assert (answer["exact"], answer["created"], answer["present"]) == (True, 1, 1)
+    assert shown["content"] == "the first"
+
+
+async def test_a_line_that_masks_make_too_long_is_refused(brain: Brain) -> None:
+    rules = brain.store.workspaces.personal_data_rules
+    app = brain.app(content_policy=DetectingPolicy(personal=PersonalDataDetector(), rules=rules, clock=brain.clock))
+    await brain.workspace()
+    await brain.store.workspaces.change_workspace("w1", WorkspaceChange(personal_data=Action.MASK))
+    long = ("write to a@b.org " * 3000)[: limits.CONTENT_CHARS]
+    async with http(app, await brain.key(permissions=EVERYTHING)) as client:
+        answer = await take_in(client, as_file([HEADER, memory_line(long), memory_line("good")], footer=False))
+        whole = of_kind(await export(client), "memory")
+
+    assert [(each["line"], each["field"]) for each in answer["refusals"]] == [(2, "content")]
+    assert [each["content"] for each in whole] == ["good"]
 
 
 async def test_bad_lines_are_reported_one_by_one_and_the_rest_is_stored(brain: Brain) -> None:
@@ -226,6 +254,24 @@ async def test_into_a_workspace_that_is_not_empty_they_are_remembered_as_any_oth
     assert {each["action"] for each in of_kind(copy, "history")} == {"created"}
 
 
+async def test_an_id_that_a_file_names_twice_is_imported_once_and_what_has_expired_is_left_out(brain: Brain) -> None:
+    key = await brain.key(permissions=EVERYTHING)
+    first = memory_line("the first of that id")
+    others = [memory_line("another of that id") | {"id": first["id"]}, memory_line("x", allow_duplicate=True)]
+    expired = memory_line("of last year", expires_at="2020-01-01T00:00:00Z")
+    raw = as_file([HEADER, first, *others, others[-1], expired])
+    async with http(brain.app(), key) as client:
+        await remembered(client, "it is not empty")
+        answer = await take_in(client, raw)
+        again = await take_in(client, raw)
+        listed = (await client.get("/v1/brain/list")).json()["memories"]
+
+    names = ("created", "present", "skipped", "refused")
+    assert [answer[name] for name in names] == [2, 2, 1, 0]
+    assert [again[name] for name in names] == [0, 4, 1, 0]
+    assert {each["content"] for each in listed} == {"it is not empty", first["content"], "x"}
+
+
 async def test_a_plain_key_imports_for_its_own_agent_and_orgs(brain: Brain) -> None:
     lines = [
         HEADER,
@@ -261,3 +307,22 @@ async def test_a_quota_holds_for_an_import_too(brain: Brain) -> None:
     assert answer["created"] == 0
     assert {each["error"] for each in answer["refusals"]} == {"quota_exceeded"}
     assert not of_kind(copy, "memory")
+
+
+async def test_what_was_made_before_1970_is_listed_page_by_page(brain: Brain) -> None:
+    times = [{"created_at": at, "occurred_at": at} for at in ("0001-01-02T00:00:00Z", "1969-01-01T00:00:00Z")]
+    lines = [
+        memory_line(f"{number} {at['created_at']}", type="context", memory_scope="agent", agent_id="ada", **at)
+        for at in times
+        for number in range(2)
+    ]
+    async with http(brain.app(), await admin(brain)) as client:
+        assert (await take_in(client, as_file([HEADER, *lines])))["created"] == 4
+        for path, header in (("/v1/brain/list", ""), ("/v1/brain/review", ""), ("/v1/thoughts", "x-next-cursor")):
+            found, cursor = list[str](), None
+            while cursor is not None or not found:
+                page = await client.get(path, params={"limit": 1, **({"cursor": cursor} if cursor else {})})
+                assert page.status_code == 200, page.text
+                found += [each["id"] for each in (page.json() if header else page.json()["memories"])]
+                cursor = page.headers.get(header) if header else page.json()["next_cursor"]
+            assert sorted(found) == sorted(line["id"] for line in lines), path

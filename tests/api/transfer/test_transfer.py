@@ -6,6 +6,8 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
+import pytest
+
 from openbrain.domain.memory import DAY
 from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
 from tests.support.api.transfer import (
@@ -278,3 +280,31 @@ async def test_nobody_waits_for_an_export_that_nobody_reads(brain: Brain) -> Non
 async def _request_and_gone() -> AsyncIterator[Any]:
     yield {"type": "http.request", "body": b""}
     yield {"type": "http.disconnect"}
+
+
+async def test_a_change_after_its_row_was_read_is_not_in_the_history_either(
+    brain: Brain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with http(brain.app(), await admin(brain)) as client:
+        changed, ended = await remembered(client, "the quay is open", "the gate is open")
+        transfer: Any = type(brain.store.transfer)
+        links = transfer.links
+
+        async def changing(self: Any, ids: Sequence[str]) -> Any:
+            await client.patch(f"/v1/brain/memories/{changed}", json={"content": "the quay is closed"})
+            await client.delete(f"/v1/brain/forget/{ended}")
+            return await links(self, ids)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(transfer, "links", changing)
+            lines = await export(client)
+        after = await export(client)
+
+    assert {each["content"] for each in of_kind(lines, "memory")} == {"the quay is open", "the gate is open"}
+    assert [each["action"] for each in of_kind(lines, "history")] == ["created"] * 2
+    assert sorted(each["action"] for each in of_kind(after, "history")) == [
+        "created",
+        "created",
+        "forgotten",
+        "updated",
+    ]

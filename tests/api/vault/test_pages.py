@@ -137,6 +137,33 @@ async def test_a_file_with_a_long_name_keeps_its_end(kept: Brain, vault: Path) -
     assert (vault / told.json()["vault_paths"][1]).name == f"{'b' * 95}.txt"
 
 
+@pytest.mark.parametrize("message", ["Grüße aus Łódź 😀", "Gr%C3%BC%C3%9Fe+aus+%C5%81%C3%B3d%C5%BA+%F0%9F%98%80"])
+async def test_a_form_is_utf_8_with_and_without_percent_signs(kept: Brain, vault: Path, message: str) -> None:
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    async with await client(kept) as ada:
+        told = await ada.post("/ingest", content=f"message={message}".encode(), headers=headers)
+        others = [await ada.post("/ingest", content=b"message=" + raw, headers=headers) for raw in (b"%ff", b"\xff")]
+
+    assert told.json()["title"] == "Grüße aus Łódź 😀"
+    assert "Grüße aus Łódź 😀" in (vault / told.json()["obsidian_path"]).read_text(encoding="utf-8")
+    for other in others:
+        refused(other, 422, "body")
+
+
+async def test_a_form_that_was_cut_off_is_refused_whole(kept: Brain, vault: Path) -> None:
+    headers = {"content-type": "multipart/form-data; boundary=x"}
+    parts = [b'--x\r\nContent-Disposition: form-data; name="message"\r\n\r\nWith a file\r\n']
+    parts += [b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\nits text\r\n', b"--x--"]
+    async with await client(kept) as ada:
+        for end in range(3):
+            cut = await ada.post("/ingest_with_files", content=b"".join(parts[:end]), headers=headers)
+            refused(cut, 422, "body")
+        assert list((vault / "raw").rglob("*.*")) == []
+        whole = await ada.post("/ingest_with_files", content=b"".join(parts), headers=headers)
+
+    assert len(whole.json()["vault_paths"]) == 2
+
+
 async def test_an_artifact_replaces_the_one_before(kept: Brain) -> None:
     async with await client(kept) as ada:
         first = await ada.post("/index_artifact", json={"key": "readme", "content": "one", "producer": "ci"})

@@ -1,6 +1,7 @@
 """Every command is documented in the list of commands, its help, and the page of exit codes."""
 
 import inspect
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -64,6 +65,29 @@ def test_the_page_of_exit_codes_is_true() -> None:
 )
 def test_errors_have_their_codes(error: errors.OpenBrainError, code: int) -> None:
     assert exit_codes.of(error) == code
+
+
+def typed(*words: str, out: Path | None = None) -> tuple[int, str]:
+    """Run the program, with its output to this device; return its exit code and standard error."""
+    with (out or Path(os.devnull)).open("wb") as file:
+        done = subprocess.run(
+            [sys.executable, "-m", "openbrain_cli.main", *words], stdout=file, stderr=subprocess.PIPE, check=False
+        )
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_is_told_and_no_internal_error() -> None:
+    assert typed("version", out=Path("/dev/full")) == (exit_codes.SETUP, "openbrain: No space left on device\n")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    key, target = tmp_path / "key", tmp_path / "missing" / "all.ndjson"
+    key.write_text("ob_x", encoding="ascii")
+    key.chmod(0o600)
+    code, said = typed("export", str(target), "--url", "http://127.0.0.1:1", "--key-file", str(key))
+
+    assert (code, said) == (exit_codes.SETUP, f"openbrain: {target}.part: No such file or directory\n")
 
 
 def test_help_imports_nothing_heavy() -> None:

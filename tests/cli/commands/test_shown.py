@@ -1,6 +1,7 @@
 """Output of commands without --json, as people see it."""
 
 import asyncio
+import resource
 from pathlib import Path
 
 import orjson
@@ -54,6 +55,9 @@ async def test_a_job_shows_its_counts_and_reasons_and_how_it_is_undone(
     assert nothing.stdout == "nothing changed, of 0 looked at\n"
     assert begun.stdout == f"{waiting}  queued\n"
     assert "queued" in listed.stdout
+    assert (waiting in listed.stdout, waiting in shown.stdout) == (True, True), (
+        "in one piece on 80 columns, to be copied"
+    )
     assert '"min_confidence":0.3' in shown.stdout.replace(" ", "")
     assert ended.stdout == f"{waiting}  cancelled\n"
 
@@ -188,3 +192,26 @@ def test_the_users_of_a_stream_server_are_shown_and_written(tmp_path: Path) -> N
     assert acl("--reference").stdout.startswith("# ")
     assert "each line is a user and a password" in str(broken.exception)
     assert "can't be used" in str(misplaced.exception)
+
+
+def test_passwords_in_use_outlive_a_disk_without_room(tmp_path: Path) -> None:
+    def acl(workspace: str) -> Result:
+        return CliRunner().invoke(app, ["acl", "--workspace", workspace, "--write", str(tmp_path)])
+
+    acl("team-a")
+    before = (tmp_path / "passwords").read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        refused = acl("team-b")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert "passwords can't be written: File too large" in str(refused.exception)
+    assert (tmp_path / "passwords").read_bytes() == before
+
+
+def test_an_age_before_the_first_year_is_refused() -> None:
+    done = CliRunner().invoke(app, ["dead", "list", "--older-than", "999999d"])
+
+    assert (done.exit_code, "write it as 30s, 15m, 2h or 7d" in done.stderr) == (2, True)

@@ -152,3 +152,12 @@ def test_status_of_an_address_where_nothing_listens(tmp_path: Path) -> None:
 
     assert (done.code, done.json["status"]) == (3, "unreachable")
     assert "can't reach" in done.json["problem"]
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+def test_an_address_of_ipv6_is_one_that_commands_can_call(tmp_path: Path) -> None:
+    with up(Terminal(tmp_path, tmp_path / "data", {"OPENBRAIN_SERVER__HOST": "::1"})) as running:
+        found = running.run("status", "--json")
+
+    assert (found.code, found.json["status"]) == (0, "ok"), found
+    assert re.fullmatch(r"http://\[::1\]:\d+", found.json["url"])

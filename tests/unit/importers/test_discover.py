@@ -8,6 +8,7 @@ import pytest
 from openbrain.domain.errors import Invalid
 from openbrain_cli.importers.locations.default_locations import everywhere
 from openbrain_cli.importers.locations.scanning import Client, Homes, Seen, Wanted, gather, look, sources
+from openbrain_cli.memories.transfer.tables import tables
 from tests.support.cli import import_samples, memory_samples
 from tests.support.cli.memory_samples import copy_samples
 
@@ -137,3 +138,9 @@ def test_one_clients_files_among_those_of_others(tmp_path: Path) -> None:
     }
     for client in (Client.CURSOR, Client.WINDSURF):
         assert {each.client for each in look([tmp_path / "all"], homes, client).found} == {client}
+
+
+@pytest.mark.parametrize("client", [Client.AUTO, Client.LETTA])
+def test_a_table_that_is_missing_is_not_said_to_be_of_another_kind(client: Client, tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match=r"missing\.sql is not there"):
+        tables([tmp_path / "missing.sql"], "", client)

@@ -1,5 +1,7 @@
 """Text that a recall returned is not stored again."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,6 +34,14 @@ def test_an_answer_alone_is_refused_and_what_stands_around_it_is_stored(answer: 
 
     kept = stored(f"I asked first.\n{answer}\nSo the order's key must hold it too.")
     assert [line for line in kept.splitlines() if line] == ["I asked first.", "So the order's key must hold it too."]
+
+
+def test_many_notices_take_no_long_time() -> None:
+    block = "<<memory 0123456789ab 1>>x<<end 0123456789ab 1>>"
+    notices = "From OpenBrain " * 3_000
+    began = time.process_time()
+    assert without_echoes(f"{notices}\nX\n{block}") == f"{notices}\nX\n"
+    assert time.process_time() - began < 1  # it was 4 s, in which a process answered nobody
 
 
 @pytest.mark.parametrize(

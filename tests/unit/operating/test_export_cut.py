@@ -1,17 +1,19 @@
 """An export file that was cut anywhere is reported as cut, and the export can be resumed."""
 
 import hashlib
+import os
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from openbrain.domain.errors import TryLater
+from openbrain.domain.errors import SetupError, TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.usecases.transfer.writing import as_line, footer_line, header_line, mark_line
 from openbrain_cli.memories.transfer.download import PartFile
-from openbrain_cli.memories.transfer.export_file import check
+from openbrain_cli.memories.transfer.export_file import check, parts
 
 HEADER = header_line(export_id=uuid7(1), exported_at=1, workspace_id="w", whole=True, filters={})
 LINES = [HEADER, as_line({"kind": "memory", "id": "a"}), mark_line("after-a"), as_line({"kind": "memory", "id": "b"})]
@@ -56,3 +58,79 @@ async def test_what_breaks_off_is_kept(tmp_path: Path) -> None:
         with pytest.raises(TryLater, match="broke off"):
             await file.take(arriving(BODY), lambda _: None)
         assert file.counts["memories"] == 2
+
+
+def test_a_footer_is_sent_with_and_without_its_line_end_but_not_cut(tmp_path: Path) -> None:
+    file = tmp_path / "all.ndjson"
+    ends = {}
+    for cut in (1, 0, -1, -2, -20):
+        file.write_bytes(WHOLE[: len(WHOLE) + cut])
+        (part,) = parts(file)
+        ends[cut] = FOOTER.rstrip() in part.body
+
+    assert ends == {1: True, 0: True, -1: True, -2: False, -20: False}
+
+
+async def test_two_exports_at_once_do_not_write_into_one_file(tmp_path: Path) -> None:
+    path, target = tmp_path / "all.ndjson.part", tmp_path / "all.ndjson"
+    with closing(PartFile(path)) as first, closing(PartFile(path)) as second:
+        first.resume()
+        with pytest.raises(SetupError, match="another export writes"):
+            second.resume()
+        await first.take(arriving(WHOLE), lambda _: None)
+        first.finish(target, packed=False)
+
+    assert check(target).problem == ""
+    with closing(PartFile(path)) as third:
+        assert third.resume() is None
+
+
+async def test_a_file_that_was_finished_meanwhile_is_not_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, target = tmp_path / "all.ndjson.part", tmp_path / "all.ndjson"
+    opened = os.open
+
+    def finished_meanwhile(*given: Any) -> int:
+        descriptor = opened(*given)
+        path.write_bytes(WHOLE)
+        path.replace(target)
+        return descriptor
+
+    monkeypatch.setattr(os, "open", finished_meanwhile)
+    with closing(PartFile(path)) as late, pytest.raises(SetupError, match="another export writes"):
+        late.resume()
+    assert target.read_bytes() == WHOLE
+
+
+@pytest.mark.parametrize("content", [b"notes of a person\n", b'{"kind":"mark"}\n', b'{"kind":"header","a":1}\n', b"\0"])
+def test_a_file_of_that_name_that_is_no_export_is_left_alone(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "all.ndjson.part"
+    path.write_bytes(content)
+    with closing(PartFile(path)) as file, pytest.raises(SetupError, match="no beginning of an export"):
+        file.resume()
+
+    assert path.read_bytes() == content
+
+
+async def test_an_export_that_ends_while_it_is_packed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, target = tmp_path / "all.ndjson.gz.part", tmp_path / "all.ndjson.gz"
+    with closing(PartFile(path)) as file, monkeypatch.context() as patched:
+        file.resume()
+        await file.take(arriving(WHOLE), lambda _: None)
+        patched.setattr(Path, "replace", ended)
+        with pytest.raises(KeyboardInterrupt):
+            file.finish(target, packed=True)
+    with closing(PartFile(path)) as file:
+        assert file.resume() == "after-a"
+        rest = HEADER + LINES[3]
+        last = footer_line(memories=1, history=0, lineage=0, digest=hashlib.sha256(rest).hexdigest())
+        await file.take(arriving(rest + last), lambda _: None)
+        file.finish(target, packed=True)
+
+    assert check(target).problem == ""
+    assert [*tmp_path.iterdir()] == [target]
+
+
+def ended(*_: object) -> None:
+    raise KeyboardInterrupt

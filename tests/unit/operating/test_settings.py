@@ -1,11 +1,15 @@
 """One settings class: its reference page is current, the original names are accepted, no secret is shown."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from openbrain.settings import Settings
 from openbrain.settings import reference as settings_reference
+from openbrain_cli.system.up import max_level
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
 
@@ -77,6 +81,30 @@ def test_nothing_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown["OPENBRAIN_TRUTH__URL"] == "mysql+aiomysql://brain:(hidden)@db/openbrain"
 
 
+@pytest.mark.parametrize("password", ["se/cret", "a:b/c", 'q"uote', "two words", "hash#?"])
+def test_a_password_that_a_driver_takes_is_hidden_as_a_whole(monkeypatch: pytest.MonkeyPatch, password: str) -> None:
+    url = f"mysql+aiomysql://brain:{password}@db/openbrain"
+    assert make_url(url).password == password
+    monkeypatch.setenv("OPENBRAIN_TRUTH__URL", url)
+    monkeypatch.setenv("OPENBRAIN_STREAMS__URL", "redis://brain:p@ss@redis:6379")
+    monkeypatch.setenv(
+        "OPENBRAIN_VAULTS__PROBES", json.dumps({"site": f"https://me:{password}@shop/", "db": "tcp://a:1"})
+    )
+    shown = settings_reference.effective(Settings())
+    assert shown["OPENBRAIN_TRUTH__URL"] == "mysql+aiomysql://brain:(hidden)@db/openbrain"
+    assert shown["OPENBRAIN_STREAMS__URL"] == "redis://brain:(hidden)@redis:6379"
+    assert json.loads(shown["OPENBRAIN_VAULTS__PROBES"]) == {"site": "https://me:(hidden)@shop/", "db": "tcp://a:1"}
+
+
+def test_the_reference_has_each_heading_once_and_original_names_alone_under_theirs() -> None:
+    sections = re.findall(r"^## (.*)\n\n([^#]*)", settings_reference.page(), re.MULTILINE)
+    headings = [heading for heading, _ in sections]
+    assert len(set(headings)) == len(headings)
+    assert all(
+        re.search(r"Original name of|same as", line) for line in dict(sections)["Original names"].splitlines()[2:]
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "value", "shown"),
     [
@@ -117,4 +145,38 @@ def test_a_number_that_is_no_longer_a_setting_says_so(monkeypatch: pytest.Monkey
 def test_a_threshold_tells_its_new_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBRAIN_TICK__PROMOTE_HEAT", "8")
     with pytest.raises(ValueError, match="is now OPENBRAIN_TICK__THRESHOLDS__PROMOTE_HEAT"):
+        Settings()
+
+
+def test_a_log_level_is_one_of_four_in_either_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBRAIN_LOGS__LEVEL", "info")
+    assert max_level(Settings().logs.level) == "WARNING"
+    monkeypatch.setenv("OPENBRAIN_LOGS__LEVEL", "verbose")
+    with pytest.raises(ValueError, match="must be DEBUG, INFO, WARNING or ERROR"):
+        Settings()
+
+
+@pytest.mark.parametrize(
+    ("proxy", "right"),
+    [
+        ("10.0.0.7", True),
+        ("10.0.0.0/8", True),
+        ("fd00::/8", True),
+        ("*", True),
+        ("10.0.0.7/8", False),
+        ("proxy", False),
+    ],
+)
+def test_a_proxy_is_trusted_by_its_address(monkeypatch: pytest.MonkeyPatch, proxy: str, *, right: bool) -> None:
+    monkeypatch.setenv("OPENBRAIN_SERVER__TRUSTED_PROXIES", json.dumps([proxy]))
+    if right:
+        assert Settings().server.trusted_proxies == (proxy,)
+    else:
+        with pytest.raises(ValueError, match=f"{proxy} is no address, and no network such as"):
+            Settings()
+
+
+def test_seconds_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBRAIN_STREAMS__LEASE_S", "inf")
+    with pytest.raises(ValueError, match="finite number"):
         Settings()

@@ -75,6 +75,35 @@ def similarity(
     return near if near >= query.min_similarity - 1e-6 else None
 
 
+def test_a_query_without_a_vector_is_near_nothing() -> None:
+    book, right = Book(), array("f", (1, 0))
+    first, second, third = (
+        StandingQuery(
+            id=name,
+            workspace_id="w1",
+            agent_id="bo",
+            key_id="k",
+            orgs=None,
+            without_org=True,
+            query="gateway",
+            criteria=Criteria(),
+            min_similarity=0.0,
+            include_own=True,
+            created_at=START,
+        )
+        for name in ("first", "second", "third")
+    )
+
+    def found() -> set[str]:
+        return {each.query.id for each in book.find(memory("the sky is blue"), [right], "m1")}
+
+    book.apply([first, second], {"first": {"m1": right}})
+    assert found() == {"first"}
+    book.apply([replace(first, deleted_at=START)], {})
+    book.apply([third], {})
+    assert found() == set(), "nor one in the place of another that had one"
+
+
 @settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.tuples(queries, vectors), max_size=20), memories, st.lists(unit, max_size=2), st.integers(1, 5))
 def test_it_finds_what_is_near_or_named_and_what_may_be_seen(

@@ -72,3 +72,27 @@ async def test_a_call_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     await asyncio.gather(*(asked.call("x", str(number)) for number in range(5)))
 
     assert [len(items) for _, items in calls.made] == [2, 2, 1]
+
+
+async def test_a_cancelled_call_leaves_nobody_waiting_and_no_later_call() -> None:
+    door = asyncio.Event()
+
+    async def call(_: str, items: Sequence[str]) -> str:
+        await door.wait()
+        if "first" in items:
+            raise asyncio.CancelledError
+        return "answered"
+
+    asked: Coalescer[str, str] = Coalescer(call)
+    first = asyncio.create_task(asked.call("x", "first"))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    behind = asyncio.create_task(asked.call("x", "behind"))
+    await asyncio.sleep(0)
+    door.set()
+    async with asyncio.timeout(5):
+        ends = await asyncio.gather(first, behind, return_exceptions=True)
+        later = await asked.call("x", "later")
+
+    assert [type(each) for each in ends] == [asyncio.CancelledError] * 2
+    assert later == "answered"

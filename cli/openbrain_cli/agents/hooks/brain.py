@@ -2,14 +2,18 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from openbrain.domain.access.credentials import checked_address, read_key
 from openbrain.domain.errors import OpenBrainError, SetupError, TryLater
+
+if TYPE_CHECKING:
+    from socket import socket
 
 WITHIN_S: Final = 2.0
 """Seconds for all requests of one hook together."""
@@ -69,9 +73,11 @@ class Brain:
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
-            connection.request(method, address.path.rstrip("/") + path, body=body, headers=headers)
-            response = connection.getresponse()
-            raw = response.read(ANSWER_BYTES + 1)
+            connection.connect()
+            with _ended_at(self._until, connection.sock):
+                connection.request(method, address.path.rstrip("/") + path, body=body, headers=headers)
+                response = connection.getresponse()
+                raw = response.read(ANSWER_BYTES + 1)
         except (OSError, http.client.HTTPException) as error:
             raise TryLater(f"{self.url} can't be reached ({type(error).__name__})") from None
         finally:
@@ -80,10 +86,33 @@ class Brain:
             raise TryLater(f"{self.url} answers {response.status}")
         if response.status >= 300 or len(raw) > ANSWER_BYTES:
             raise Refused(f"{self.url} answers {response.status}")
-        parsed = json.loads(raw)
+        try:
+            parsed = json.loads(raw)
+        except ValueError:
+            raise TryLater(f"{self.url} did not answer in time, or not as an OpenBrain API") from None
         if not isinstance(parsed, dict):
             raise Refused(f"{self.url} does not answer as an OpenBrain API")
         return parsed
+
+
+@contextmanager
+def _ended_at(until: float, connected: "socket") -> Iterator[None]:
+    """End the connection at that time. The timeout of a socket would start anew with each byte that arrives."""
+    import socket
+    import threading
+
+    def end() -> None:
+        with suppress(OSError):
+            # Not TLS' own shutdown, which waits for the other side.
+            socket.socket.shutdown(connected, socket.SHUT_RDWR)
+
+    timer = threading.Timer(max(0.0, until - time.monotonic()), end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def brain_of(folder: Path, record: Mapping[str, Any]) -> Brain:

@@ -110,9 +110,12 @@ class HookCall:
 
 
 def read_call(raw: bytes) -> HookCall:
-    """Parse the input; anything but a JSON object counts as an empty object."""
+    """Parse the input; anything but a JSON object counts as an empty object. Half of a surrogate pair, as of an emoji
+    that was cut, becomes a question mark: no request can contain it."""
     try:
         parsed = json.loads(raw)
+        if b"\\ud" in raw.lower():
+            parsed = json.loads(json.dumps(parsed, ensure_ascii=False).encode(errors="replace"))
     except ValueError:
         parsed = None
     return HookCall(parsed if isinstance(parsed, dict) else {})

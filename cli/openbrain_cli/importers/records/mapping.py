@@ -1,6 +1,7 @@
 """Converts records to memories. Fields are recognised by their names, or named by the user."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 
 _SECONDS = 1e11
 """A larger timestamp is in milliseconds."""
+_DAY = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])", re.ASCII)
 _TAGS = 40
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
 
@@ -103,6 +105,8 @@ def _besides(record: Mapping[str, Any], used: set[str]) -> tuple[dict[str, Any],
 
 def when(value: Any) -> datetime | None:
     """Parse a time: ISO 8601, or seconds or milliseconds since 1970. UTC if it has no time zone."""
+    if isinstance(value, str | int) and _DAY.fullmatch(day := f"{value}".strip()):
+        value = f"{day}T00"  # 20260504 as seconds would be in 1970
     try:
         if isinstance(value, str) and not value.strip().replace(".", "", 1).isdigit():
             moment = datetime.fromisoformat(value.strip())

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import fcntl
 import gzip
 import hashlib
 import os
@@ -19,6 +20,7 @@ from openbrain_cli.memories.transfer.export_file import kind_of
 
 ATTEMPTS = 5
 """Attempts in a row without progress before it gives up."""
+_BEGINNING = b'{"kind":"header","format":"openbrain-export"'
 _COUNTED = {"memory": "memories", "history": "history", "lineage": "lineage", "beside": "beside"}
 _SAME = ("workspace_id", "whole", "filters")
 Counts = dict[str, int]
@@ -39,6 +41,11 @@ class PartFile:
         """Truncate the file after its last mark. Return the mark's cursor, or None to start from the beginning."""
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         self._file = os.fdopen(descriptor, "r+b")
+        if not _locked(descriptor, self.path):
+            raise SetupError(f"another export writes {self.path} at this moment: wait for it, or choose another file")
+        if not _BEGINNING.startswith(self._file.read(len(_BEGINNING))):
+            raise SetupError(f"{self.path} is no beginning of an export: move it away, or choose another file")
+        self._file.seek(0)
         cursor, end, digest, counts = None, 0, self._digest.copy(), dict(self.counts)
         offset = 0
         for line in self._file:
@@ -109,17 +116,29 @@ class PartFile:
             self._file = None
 
     def finish(self, target: Path, *, packed: bool) -> None:
-        """Flush the file, compress it if `packed`, and rename it to `target`."""
+        """Flush the file, compress it if `packed`, rename it to `target`, and close it."""
         if self._file is not None:
             self._file.flush()
             os.fsync(self._file.fileno())
-        self.close()
         if packed:
-            _pack(self.path)
-        self.path.replace(target)
+            _pack(self.path).replace(target)
+            self.path.unlink()
+        else:
+            self.path.replace(target)
+        self.close()
 
 
-def _pack(path: Path) -> None:
+def _locked(descriptor: int, path: Path) -> bool:
+    """Lock the file until it is closed. False if another process writes it, or has just finished and renamed it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
+
+
+def _pack(path: Path) -> Path:
+    """Compress the file into another one; return that."""
     packed = path.with_name(f"{path.name}.gz")
     descriptor = os.open(packed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with path.open("rb") as plain, os.fdopen(descriptor, "wb") as raw:
@@ -127,7 +146,7 @@ def _pack(path: Path) -> None:
             shutil.copyfileobj(plain, file, 1024 * 1024)
         raw.flush()
         os.fsync(raw.fileno())
-    packed.replace(path)
+    return packed
 
 
 async def save(

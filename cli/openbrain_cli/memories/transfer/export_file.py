@@ -60,9 +60,10 @@ def is_export(path: Path) -> bool:
 def opened(path: Path) -> BinaryIO:
     """Open an export for reading, decompressed if necessary."""
     file = path.open("rb")
-    if file.peek(2)[:2] == _GZIP:
-        return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=file, mode="rb"))))
-    return file
+    if file.peek(2)[:2] != _GZIP:
+        return file
+    file.close()  # one that is given to GzipFile would stay open
+    return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(path, mode="rb"))))
 
 
 def kind_of(line: bytes) -> str:
@@ -99,16 +100,22 @@ def check(path: Path) -> Checked:
 def _problem(last: bytes, digest: str) -> str:
     if kind_of(last) != "footer":
         return "its footer is missing: it was cut off"
-    try:
-        footer = parse_line(last)
-    except Invalid:
+    if (footer := _footer(last)) is None:
         return "its footer can't be read"
-    whole = isinstance(footer, Footer) and footer.digest == f"sha256:{digest}"
-    return "" if whole else "its digest does not match: it was changed or is incomplete"
+    return "" if footer.digest == f"sha256:{digest}" else "its digest does not match: it was changed or is incomplete"
+
+
+def _footer(line: bytes) -> Footer | None:
+    try:
+        footer = parse_line(line)
+    except Invalid:
+        return None
+    return footer if isinstance(footer, Footer) else None
 
 
 def parts(path: Path) -> Iterator[Part]:
-    """Yield the lines after the header in parts. An incomplete file ends with its last complete line."""
+    """Yield the lines after the header in parts. An incomplete file ends with its last complete line; the footer of a
+    complete one needs no line end."""
     with opened(path) as file:
         header = orjson.dumps({**orjson.loads(file.readline()), "part": True}) + b"\n"
         lines: list[bytes] = []
@@ -126,7 +133,7 @@ def parts(path: Path) -> Iterator[Part]:
 def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
     try:
         for line in file:
-            if line.endswith(b"\n"):
+            if line.endswith(b"\n") or _footer(line):
                 yield line
     except _BROKEN:
         return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbrain_cli.options import Connection, given
+from openbrain_cli.options import Connection, given, refuse_empty
 from openbrain_cli.output import as_json
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show how many memo
 Agents = Annotated[list[str] | None, typer.Option("--agent", help="All that this agent wrote; repeatable.")]
 Speakers = Annotated[list[str] | None, typer.Option("--speaker", help="All that this person said; repeatable.")]
 Matching = Annotated[
-    str, typer.Option("--matching", metavar="TEXT", help="All that contains this text anywhere, or once did.")
+    str | None, typer.Option("--matching", metavar="TEXT", help="All that contains this text anywhere, or once did.")
 ]
 
 
@@ -26,9 +26,10 @@ class TextOptions:
     """Options `--speaker` and `--matching`."""
 
     speaker: Speakers = None
-    matching: Matching = ""
+    matching: Matching = None
 
     def over(self, filters: Mapping[str, Any]) -> dict[str, Any]:
+        refuse_empty(matching=self.matching)
         return {**filters, **given(speaker=self.speaker, matching=self.matching)}
 
 

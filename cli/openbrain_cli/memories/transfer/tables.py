@@ -32,9 +32,12 @@ def tables(paths: Iterable[Path], database: str, client: Client) -> "list[Table]
     named_tables = [table_at(database, named)] if database else []
     if client is not Client.AUTO and not named:
         return named_tables
-    for path in paths:
-        table = table_in(path.expanduser(), named)
+    for item in paths:
+        path = item.expanduser()
+        table = table_in(path, named)
         if table is None and (named or path.suffix.lower() == ".sql"):
+            if not path.exists():
+                raise Invalid("PATHS", f"{path} is not there")
             raise Invalid("PATHS", f"{path} holds no {named or 'known table: name its kind with --from'}")
         if table is not None:
             named_tables.append(table)

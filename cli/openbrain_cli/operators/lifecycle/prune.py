@@ -31,7 +31,8 @@ MinEffective = Annotated[
     typer.Option("--min-effective-confidence", **_SHARE, help="The same, for the faded confidence."),
 ]
 UnrecalledFor = Annotated[
-    str, typer.Option("--unrecalled-for", metavar="DAYS", help="Not found by any recall for this long, such as 180d.")
+    str | None,
+    typer.Option("--unrecalled-for", metavar="DAYS", help="Not found by any recall for this long, such as 180d."),
 ]
 
 
@@ -49,7 +50,7 @@ def prune(
     max_confidence: MaxConfidence = None,
     min_confidence: MinConfidence = None,
     min_effective_confidence: MinEffective = None,
-    unrecalled_for: UnrecalledFor = "",
+    unrecalled_for: UnrecalledFor = None,
 ) -> None:
     """Archive memories that are uncertain, old or unused: those that meet every limit given.
 
@@ -61,7 +62,7 @@ def prune(
         max_confidence=max_confidence,
         min_confidence=min_confidence,
         min_effective_confidence=min_effective_confidence,
-        unrecalled_days=days("--unrecalled-for", unrecalled_for) if unrecalled_for else None,
+        unrecalled_days=days("--unrecalled-for", unrecalled_for) if unrecalled_for is not None else None,
     )
     operation = carried_out(to, lambda brain: brain.prune(dry_run=mode.looks, **how), detach=mode.detach)
     as_json(operation) if mode.json else report(operation, dry_run=mode.looks)

@@ -45,7 +45,8 @@ def refile(
     Needs an admin's key.
     """
     which = selected.filters()
-    place = given(to_org=to_org, to_project=to_project, to_memory_scope=to_scope, to_agent_id=to_agent)
+    place = given(to_memory_scope=to_scope, to_agent_id=to_agent)
+    place |= {name: new for name, new in {"to_org": to_org, "to_project": to_project}.items() if new is not None}
     if not place or not which:
         raise Invalid("", "say which memories (--project, --org, --tag …) and where to (--to-project, --to-org …)")
     operation = carried_out(to, lambda brain: brain.refile(dry_run=dry_run, **place, **which), detach=detach)

@@ -9,7 +9,7 @@ import typer
 
 from openbrain.domain.errors import Invalid
 from openbrain_cli.operators.operations import failed, followed
-from openbrain_cli.options import AsJson, Connection, Kinds, Org, Project, Sources, Tags, given
+from openbrain_cli.options import AsJson, Connection, Kinds, Org, Project, Sources, Tags, given, refuse_empty
 from openbrain_cli.output import say, show, table
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 Authors = Annotated[list[str] | None, typer.Option("--agent", help="Only what this agent wrote; repeatable.")]
 OlderThan = Annotated[
-    str, typer.Option("--older-than", metavar="DAYS", help="Made and last confirmed this long ago, such as 90d or 12w.")
+    str | None,
+    typer.Option("--older-than", metavar="DAYS", help="Made and last confirmed this long ago, such as 90d or 12w."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it. Without it, only show what would be done.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done, even with --yes.")]
@@ -38,13 +39,14 @@ class Selected:
     agent_id: Authors = None
     tags: Tags = None
     source: Sources = None
-    older_than: OlderThan = ""
+    older_than: OlderThan = None
 
     def filters(self) -> dict[str, Any]:
         """The filters for the client. The environment's org is not used: what is removed must be named explicitly."""
+        refuse_empty(org=self.org, project=self.project)
         named = asdict(self)
         span = named.pop("older_than")
-        return given(**named, older_than_days=days("--older-than", span) if span else None)
+        return given(**named, older_than_days=days("--older-than", span) if span is not None else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

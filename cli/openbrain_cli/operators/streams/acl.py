@@ -65,10 +65,16 @@ def _passwords(folder: Path, users: Sequence[str]) -> Mapping[str, str]:
 
 
 def _put(file: Path, text: str) -> None:
+    """Write the file whole or not at all: the passwords in it are in use."""
+    file = file.resolve()
+    beside = file.with_name(f".{file.name}.new")
     try:
-        written = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        written = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(written, "w", encoding="utf-8") as out:
             os.fchmod(out.fileno(), 0o600)
             out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        beside.replace(file)
     except OSError as error:
         raise SetupError(f"{file} can't be written: {error.strerror}") from None

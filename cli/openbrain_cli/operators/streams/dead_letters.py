@@ -11,7 +11,7 @@ import typer
 from openbrain.domain.errors import Invalid
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.operators.operations import failed, followed
-from openbrain_cli.options import AsJson, Connection, Limit, confirmed, given
+from openbrain_cli.options import AsJson, Connection, Limit, confirmed, given, refuse_empty
 from openbrain_cli.output import as_json, moment, one_line, plain, say, show, table
 
 if TYPE_CHECKING:
@@ -30,14 +30,16 @@ _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 def _age(text: str) -> timedelta:
     try:
-        return timedelta(seconds=int(text[:-1]) * _AGES[text[-1:]])
+        age = timedelta(seconds=int(text[:-1]) * _AGES[text[-1:]])
+        datetime.now(UTC) - age  # raises an error before the year 1
+        return age  # noqa: TRY300 - the same
     except (ValueError, KeyError, OverflowError):
         raise typer.BadParameter("write it as 30s, 15m, 2h or 7d") from None
 
 
-OfStream = Annotated[str, typer.Option("--stream", help="Only of this stream.")]
-OfGroup = Annotated[str, typer.Option("--group", help="Only of this group.")]
-Error = Annotated[str, typer.Option("--error", help="Only with this error, as `dead list` names it.")]
+OfStream = Annotated[str | None, typer.Option("--stream", help="Only of this stream.")]
+OfGroup = Annotated[str | None, typer.Option("--group", help="Only of this group.")]
+Error = Annotated[str | None, typer.Option("--error", help="Only with this error, as `dead list` names it.")]
 Older = Annotated[
     timedelta | None, typer.Option("--older-than", parser=_age, metavar="AGE", help="Only older ones: 15m, 2h, 7d.")
 ]
@@ -54,13 +56,14 @@ Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Maximum number 
 class Wanted:
     """The filters of dead letters."""
 
-    stream: OfStream = ""
-    group: OfGroup = ""
-    error: Error = ""
+    stream: OfStream = None
+    group: OfGroup = None
+    error: Error = None
     older_than: Older = None
     newer_than: Newer = None
 
     def query(self) -> dict[str, Any]:
+        refuse_empty(stream=self.stream, group=self.group, error=self.error)
         now = datetime.now(UTC)
         until = None if self.older_than is None else now - self.older_than
         since = None if self.newer_than is None else now - self.newer_than

@@ -30,16 +30,24 @@ class Coalescer(Generic[K, R]):
         return await result
 
     async def _work(self, key: K) -> None:
-        while gathered := self._waiting[key][:MOST]:
-            del self._waiting[key][:MOST]
-            try:
-                answer = await self._call(key, [item for item, _ in gathered])
-            except Exception as error:  # noqa: BLE001 - every caller gets the error
-                for _, result in gathered:
-                    if not result.done():
-                        result.set_exception(error)
-                continue
+        gathered: list[tuple[str, asyncio.Future[R]]] = []
+        try:
+            while gathered := self._waiting[key][:MOST]:
+                del self._waiting[key][:MOST]
+                await self._answer(key, gathered)
+        finally:
+            # Only a cancelled call leaves any: they would wait forever, as would every later call for this key.
+            for _, result in (*gathered, *self._waiting.pop(key)):
+                result.cancel()
+
+    async def _answer(self, key: K, gathered: Sequence[tuple[str, asyncio.Future[R]]]) -> None:
+        try:
+            answer = await self._call(key, [item for item, _ in gathered])
+        except Exception as error:  # noqa: BLE001 - every caller gets the error
             for _, result in gathered:
                 if not result.done():
-                    result.set_result(answer)
-        del self._waiting[key]
+                    result.set_exception(error)
+            return
+        for _, result in gathered:
+            if not result.done():
+                result.set_result(answer)

@@ -43,7 +43,9 @@ class Hub:
         """Count a listener from now until it ends, even before it joins a channel. Raise `TryLater` at the limit."""
         if self._draining:
             raise TryLater("this process is about to end: listen again, another one answers")
-        if sum(not admitted.ended for admitted in self._admitted) >= self._most:
+        if len(self._admitted) >= self._most:
+            self._admitted = WeakSet(admitted for admitted in self._admitted if not admitted.ended)
+        if len(self._admitted) >= self._most:
             raise TryLater(f"{self._most} listen here already: wait, or start another replica of the API")
         self._admitted.add(listener)
 

@@ -50,6 +50,10 @@ class Inboxes:
             except Exception as error:  # noqa: BLE001 - a failed poll must not end the loop
                 _log.error("api.inboxes_failed", error=type(error).__name__, where=error_places(error))
                 last = known
+            for box, before in known.items():
+                if last.get(box, 0) < before:  # the database was restored to an earlier state: they start again
+                    for listener in self._listeners.get(box, ()):
+                        listener.end()
             for box, seq in last.items():
                 if seq != known.get(box):
                     for listener in self._listeners.get(box, ()):

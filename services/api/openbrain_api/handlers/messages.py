@@ -98,6 +98,8 @@ async def message_stream(call: Call[Nothing, InboxStreamQuery]) -> Response:
     # Read before the response begins, so that a database that is down is a 503.
     last = await last_number(api.store.messages, viewer)
     after = parsing.last_event_id(call.headers, query.after)
+    # After a restore of the database its numbers can be lower than the client's.
+    cursor = last if after is None else min(after, last)
 
     async def read(behind: int) -> Sequence[MessageAnswer]:
         rows = await api.store.messages.inbox(viewer, limits.LIST_LIMIT, behind)
@@ -108,9 +110,7 @@ async def message_stream(call: Call[Nothing, InboxStreamQuery]) -> Response:
 
     async def events() -> AsyncGenerator[bytes, None]:
         heartbeat_s = api.settings.server.tuning.heartbeat_s
-        parts = following(
-            read, last if after is None else after, listener, written, seconds=query.seconds, heartbeat_s=heartbeat_s
-        )
+        parts = following(read, cursor, listener, written, seconds=query.seconds, heartbeat_s=heartbeat_s)
         with api.listening.listens(call.actor.key_id, listener), api.inboxes.listens(box, listener):
             yield come_back()
             async with aclosing(parts):

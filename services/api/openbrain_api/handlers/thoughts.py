@@ -38,6 +38,7 @@ from openbrain_api.http.response import Response, plain, problem_fields, to_json
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.memories.thoughts import (
     in_order,
+    parts_of,
     session_of,
     shown_thought,
     thought,
@@ -69,13 +70,15 @@ async def add_thought(call: Call[ThoughtBody, Nothing]) -> Response:
     """
     writes = thought_writes(call, call.body, parsing.idempotency_key(call.headers))
     outcomes = await _stored(call, writes)
-    stored = [outcome.memory for outcome in outcomes if outcome.memory is not None]
-    if len(stored) < len(outcomes):
-        refused = next(outcome.error for outcome in outcomes if outcome.memory is None)
-        raise refused or AssertionError("a refused write carries its error")
-    duplicate = outcomes[0].status is Status.DUPLICATE
-    whole = "".join(memory.content for memory in stored)
-    return plain(thought(stored[0], whole, duplicate=duplicate), status=200 if duplicate else 201)
+    first, now = outcomes[0], call.api.clock.now()
+    if first.memory is None:
+        raise first.error or AssertionError("a refused write carries its error")
+    duplicate = first.status is Status.DUPLICATE
+    parts = [outcome.memory for outcome in outcomes if outcome.memory is not None]
+    if duplicate and first.memory.alive(now):  # it may have been stored with another text
+        parts = [*await parts_of(first.memory, writes[0].viewer, call.api.store.memories, now)]
+    whole = "".join(part.content for part in parts)
+    return plain(thought(parts[0], whole, duplicate=duplicate), status=200 if duplicate else 201)
 
 
 @Route(
@@ -99,6 +102,7 @@ async def add_thoughts(call: Call[ThoughtBatchBody, Nothing]) -> Response:
             item = in_order(item, last)
             last = item[-1].memory.created_at
         prepared.append(item)
+        await asyncio.sleep(0)  # a long text takes milliseconds: let other requests run
     short = [item[0] for item in prepared if not isinstance(item, OpenBrainError) and len(item) == 1]
     stored = iter(await call.api.committer.remember_all(short))
     results: list[Mapping[str, object]] = []
@@ -195,7 +199,9 @@ async def end_thought(call: Call[Nothing, EndThoughtQuery]) -> Response:
     """Delete one thought with all its parts; its history stays unless it is erased."""
     viewer, origin = call.actor.viewer(call.query.session_id or ""), call.origin()
     parts, writes = await _parts(call, viewer), call.api.store.writes
-    for part in parts:
+    named = parsing.id_in(call.path, "thought")
+    # The named part last: if this fails on the way, a repeated request still finds the others by it.
+    for part in sorted(parts, key=lambda part: part.id == named):
         if call.query.erase:
             await writes.erase(part.id, viewer, origin, "")
         else:
@@ -262,7 +268,7 @@ async def _parts(call: Call[Any, Any], viewer: Viewer) -> Sequence[Memory]:
 async def _stored(call: Call[Any, Any], writes: Sequence[Write]) -> Sequence[Outcome]:
     if len(writes) == 1:
         return (await call.api.committer.remember(writes[0]),)
-    return await call.api.committer.may_wait(partial(call.api.store.writes.remember, writes))
+    return await call.api.committer.may_wait(partial(call.api.store.writes.remember, writes, whole=True))
 
 
 def _prepared(call: Call[Any, Any], item: object, key: str) -> Sequence[Write] | OpenBrainError:

@@ -89,7 +89,9 @@ class Endpoint:
             await self._api.authenticator.operator(authorization, scope.get("client"), extra_headers)
         if route.needs_key:
             actor = await self._api.authenticator.actor(authorization, scope.get("client"), extra_headers)
-            await self._api.rate_limiter.admit(actor, route.cost, extra_headers)
+            # A tool's first call: `admit` has counted a part of its cost.
+            cost = route.cost - scope.get("openbrain.counted", 0)
+            await self._api.rate_limiter.admit(actor, cost, extra_headers)
             if route.permission is not None:
                 actor.require(route.permission)
             if route.stores:

@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers as FormHeaders
 from starlette.datastructures import UploadFile
-from starlette.formparsers import FormParser, MultiPartException, MultiPartParser
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.types import Receive
 
 from openbrain.domain.errors import Invalid
@@ -43,15 +44,13 @@ def form_body(headers: Headers, receive: Receive, limit: int) -> AsyncIterator[b
 
 async def read_form(headers: Headers, body: AsyncIterator[bytes], limit: int) -> Form:
     """Read the whole form."""
+    if media_type(headers) == URLENCODED:
+        return Form(_urlencoded(b"".join([part async for part in body])), ())
     raw = FormHeaders(raw=[(name, value) for name, value in headers.items()])
     fields: dict[str, str] = {}
     files: list[FormFile] = []
-    stream = _generator(body)
     try:
-        if media_type(headers) == URLENCODED:
-            form = await FormParser(raw, stream).parse()
-        else:
-            form = await MultiPartParser(raw, stream, max_files=FILES, max_fields=FIELDS, max_part_size=limit).parse()
+        form = await _Parser(raw, body, limit).parse()
         for name, value in form.multi_items():
             if isinstance(value, UploadFile):
                 files.append(FormFile(value.filename or name, await value.read()))
@@ -65,7 +64,27 @@ async def read_form(headers: Headers, body: AsyncIterator[bytes], limit: int) ->
     return Form(fields, tuple(files))
 
 
-async def _generator(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    async for part in parts:
-        yield part
-    yield b""
+class _Parser(MultiPartParser):
+    """Refuses a form without its closing boundary, in which the last part would be missing."""
+
+    def __init__(self, headers: FormHeaders, body: AsyncIterator[bytes], limit: int) -> None:
+        super().__init__(headers, self._whole(body), max_files=FILES, max_fields=FIELDS, max_part_size=limit)
+        self._ended = False
+
+    def on_end(self) -> None:
+        self._ended = True
+
+    async def _whole(self, body: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        async for part in body:
+            yield part
+        if not self._ended:
+            raise MultiPartException("its closing boundary is missing, send it again")
+
+
+def _urlencoded(raw: bytes) -> dict[str, str]:
+    """The fields. Clients also send text as it is, without percent signs (`curl -d`): Starlette's parser takes that for
+    Latin-1."""
+    try:
+        return dict(parse_qsl(raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=FIELDS))
+    except ValueError:
+        raise Invalid("body", f"is not a readable form: send UTF-8, and at most {FIELDS} fields") from None

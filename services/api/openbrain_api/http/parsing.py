@@ -202,7 +202,13 @@ def idempotency_key(headers: Headers) -> str:
 def named_agent(headers: Headers) -> str:
     """The agent named in `X-OpenBrain-Agent` (percent-encoded UTF-8); '' without it."""
     given = headers.get(b"x-openbrain-agent")
-    return "" if given is None else _checked(_AGENT, "X-OpenBrain-Agent", unquote(given.decode("latin-1")))
+    if given is None:
+        return ""
+    try:
+        name = unquote(given.decode("latin-1"), errors="strict")
+    except UnicodeDecodeError:
+        raise Invalid("X-OpenBrain-Agent", "must be percent-encoded UTF-8") from None
+    return _checked(_AGENT, "X-OpenBrain-Agent", name)
 
 
 def request_id(headers: Headers) -> bytes:

@@ -1,11 +1,11 @@
 """The chain of a memory: its length, and the predecessor if the viewer may see it.
 
-Parents never change, nor does their visibility, so the result is cached.
+Parents never change, so the length is cached. A parent's visibility may: it can be restored and then changed.
 """
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from openbrain.domain.access.visibility import Criteria, Viewer, matches, visible
 from openbrain.domain.caches import Lru
@@ -29,19 +29,12 @@ class Behind:
 NOTHING = Behind()
 
 
-@dataclass(frozen=True, slots=True)
-class _Chain:
-    depth: int
-    parent: Memory | None
-    """Without content, metadata and tags."""
-
-
 class Chains:
-    """Reads and caches chains of superseded memories."""
+    """Reads chains of superseded memories, and caches their lengths."""
 
     def __init__(self, memories: Memories) -> None:
         self._memories = memories
-        self._known: Lru[str, _Chain] = Lru(_KEPT)
+        self._depths: Lru[str, int] = Lru(_KEPT)
 
     async def behind(self, memories: Iterable[Memory], *viewers: Viewer) -> Mapping[str, Behind]:
         """By id. Memories that supersede nothing are absent and cost no read. A parent is named only if all these
@@ -49,33 +42,22 @@ class Chains:
         parents = {memory.id: memory.supersedes_id for memory in memories if memory.supersedes_id is not None}
         if not parents:
             return {}
-        chains = {memory_id: self._known[memory_id] for memory_id in parents if memory_id in self._known}
-        chains |= await self._read({child: parent for child, parent in parents.items() if child not in chains})
-        for memory_id, chain in chains.items():
-            if chain.parent is not None:  # a missing one may still arrive: an import may store a child first
-                self._known[memory_id] = chain
-        conditions = [visible(viewer, Criteria(), now=0) for viewer in viewers]
-        return {
-            memory_id: Behind(
-                chain.depth,
-                parents[memory_id]
-                if chain.parent is not None and all(matches(condition, chain.parent) for condition in conditions)
-                else None,
-            )
-            for memory_id, chain in chains.items()
-        }
-
-    async def _read(self, parents: Mapping[str, str]) -> dict[str, _Chain]:
-        if not parents:
-            return {}
-        rows, ancestries = await asyncio.gather(
+        depths = {memory_id: self._depths[memory_id] for memory_id in parents if memory_id in self._depths}
+        rows, read = await asyncio.gather(
             self._memories.rows(list(set(parents.values()))),
-            asyncio.gather(*(self._memories.ancestry(memory_id, LONGEST) for memory_id in parents)),
+            self._read([memory_id for memory_id in parents if memory_id not in depths]),
         )
-        return {
-            child: _Chain(min(len(above.parents), LONGEST), _bare(rows.get(parent)))
-            for (child, parent), above in zip(parents.items(), ancestries, strict=True)
-        }
+        for memory_id, depth in read.items():
+            if parents[memory_id] in rows:  # a missing one may still arrive: an import may store a child first
+                self._depths[memory_id] = depth
+        depths |= read
+        conditions = [visible(viewer, Criteria(), now=0) for viewer in viewers]
+        seen = {row.id for row in rows.values() if all(matches(condition, row) for condition in conditions)}
+        return {child: Behind(depths[child], parent if parent in seen else None) for child, parent in parents.items()}
+
+    async def _read(self, ids: list[str]) -> dict[str, int]:
+        ancestries = await asyncio.gather(*(self._memories.ancestry(memory_id, LONGEST) for memory_id in ids))
+        return {child: min(len(above.parents), LONGEST) for child, above in zip(ids, ancestries, strict=True)}
 
 
 async def visible_memory(memory_id: str, viewer: Viewer, memories: Memories) -> Memory | None:
@@ -87,7 +69,3 @@ async def visible_memory(memory_id: str, viewer: Viewer, memories: Memories) -> 
 def may_see(viewer: Viewer, memory: Memory) -> bool:
     """True if the viewer may see the memory, ended or not. With `now=0` nothing has expired."""
     return matches(visible(viewer, Criteria(), now=0), memory)
-
-
-def _bare(row: Memory | None) -> Memory | None:
-    return None if row is None else replace(row, content="", metadata={}, tags=())

@@ -9,7 +9,7 @@ from openbrain.contract.thoughts import ThoughtAnswer, ThoughtBody
 from openbrain.domain import limits
 from openbrain.domain.access.metadata_pairs import pair
 from openbrain.domain.access.visibility import Criteria, Viewer, matches, visible
-from openbrain.domain.errors import NotFound
+from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import is_uuid, joined_hash
 from openbrain.domain.memory import Memory, MemoryType, Scope
@@ -19,6 +19,7 @@ from openbrain.domain.times import to_datetime
 from openbrain.ports.store.memories import Memories
 from openbrain.ports.store.writes import Write
 from openbrain.usecases.remember import HOUR, Offer, prepare
+from openbrain_api.http.parsing import parse_item
 from openbrain_api.http.route import Call
 
 _OF_THOUGHTS = Criteria(types=(MemoryType.CONTEXT,), scopes=(Scope.AGENT, Scope.SESSION))
@@ -27,7 +28,11 @@ _OF_THOUGHTS = Criteria(types=(MemoryType.CONTEXT,), scopes=(Scope.AGENT, Scope.
 def thought_writes(call: Call[Any, Any], body: ThoughtBody, key: str) -> Sequence[Write]:
     """The write of a thought; for a long one the writes of its parts in order, to be stored in one transaction. `key`:
     the idempotency key, '' for none."""
-    first, *others = split(body.content)
+    if len(body.content) <= limits.CONTENT_CHARS:
+        whole = _write(call, body, key, body.content, 1, {})
+        if len(whole.memory.content) <= limits.CONTENT_CHARS:
+            return (whole,)
+    first, *others = split(_masked(call, body.content))
     write = _write(call, body, key, first, 1, {})
     if not others:
         return (write,)
@@ -39,6 +44,15 @@ def thought_writes(call: Call[Any, Any], body: ThoughtBody, key: str) -> Sequenc
         for number, write in enumerate(writes, 1)
     ]
     return in_order(numbered)
+
+
+def _masked(call: Call[Any, Any], content: str) -> str:
+    """Mask before the text is split: a secret may lie across a cut, and a mask may be longer than its secret."""
+    admission = call.api.content_policy.of(call.actor.workspace_id)
+    masked = admission.admit([("content", content)], refusing=False).texts[0]
+    if len(masked) > limits.THOUGHT_CHARS:
+        raise Invalid("content", f"must be at most {limits.THOUGHT_CHARS} characters with its secrets masked")
+    return masked
 
 
 def in_order(writes: Sequence[Write], last: int = 0) -> Sequence[Write]:
@@ -55,23 +69,24 @@ def _write(
     call: Call[Any, Any], body: ThoughtBody, key: str, text: str, number: int, shared: Mapping[str, object]
 ) -> Write:
     actor, api = call.actor.speaking_as(body.agent_id), call.api
-    submission = Submission(
-        content=text,
-        type=MemoryType.CONTEXT,
-        memory_scope=body.memory_scope,
-        org=body.org,
-        project=body.project,
-        session_id=body.session_id or None,
-        turn=body.turn,
-        speaker=_speaker(body.metadata.get("role")),
-        metadata={**body.metadata, **({PART: number, **shared} if shared else {})},
-        source=body.source,
-        occurred_at=body.occurred_at,
-        allow_duplicate=not body.identity,
-    )
+    given = {
+        "content": text,
+        "type": MemoryType.CONTEXT,
+        "memory_scope": body.memory_scope,
+        "org": body.org,
+        "project": body.project,
+        "session_id": body.session_id or None,
+        "turn": body.turn,
+        "speaker": _speaker(body.metadata.get("role")),
+        # With the members of a part it may be too long.
+        "metadata": {**body.metadata, **({PART: number, **shared} if shared else {})},
+        "source": body.source,
+        "occurred_at": body.occurred_at,
+        "allow_duplicate": not body.identity,
+    }
     return prepare(
         Offer(
-            submission=submission,
+            submission=parse_item(Submission, given),
             actor=actor,
             origin=call.origin(actor),
             idempotency_key=f"{key}#{number}" if key and number > 1 else key,
@@ -123,7 +138,12 @@ async def parts_of(memory: Memory, viewer: Viewer, memories: Memories, now: int)
     rows = [row for row in (await memories.rows(ids)).values() if row.alive(now) and matches(condition, row)]
     if len(rows) < count:  # imported parts have other ids
         rows = [*await memories.listing(condition, count)]
-    return sorted(rows, key=lambda row: int(row.metadata.get(PART, 0))) or (memory,)
+    return sorted(rows, key=_number) or (memory,)
+
+
+def _number(part: Memory) -> int:
+    number = part.metadata.get(PART)
+    return number if type(number) is int else 0  # a client may store anything under this name
 
 
 async def shown_thought(memory_id: str, viewer: Viewer, memories: Memories, now: int) -> Sequence[Memory]:

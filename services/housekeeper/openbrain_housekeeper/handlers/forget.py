@@ -3,6 +3,7 @@
 import re
 from functools import partial
 
+from openbrain.domain.text.spelling import spellings
 from openbrain.ports.cleaning import ERASED, CleanText, Party
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.operations import TRACES, Operation, Progress
@@ -28,8 +29,8 @@ class Forgetting:
         """Forget a chunk. The final `done` is the total, including what a killed worker ended but did not record."""
         request = operation.request
         erase = bool(request["erase"])
-        # The filter itself may quote text to be erased, so that it is kept apart.
-        stored = request[TRACES] if erase else request
+        # The filter itself may quote text that must not stay, so that it is kept apart.
+        stored = request.get(TRACES, request)
         reached = operation.result.get(REACHED)
         made_by = int(request["made_by"] if reached is None else reached)
         condition, whole = stored_criteria.condition(stored, self._clock.now()), bool(stored.get(stored_criteria.WHOLE))
@@ -58,4 +59,5 @@ def _struck_out(party: Party) -> CleanText:
     """Replace the whole text if it belongs to an erased agent or speaker; otherwise only the erased words in it."""
     if party.agents or party.speakers:
         return lambda _: ERASED
-    return partial(re.compile(re.escape(party.says), re.IGNORECASE).sub, ERASED)
+    said = "|".join(map(re.escape, spellings(party.says)))
+    return partial(re.compile(said, re.IGNORECASE).sub, ERASED)

@@ -15,6 +15,8 @@ from openbrain_matcher.matching.phrases import Phrases
 ALL_WORDS = 0.8
 """The similarity of a memory that contains every word of the query, as in a recall."""
 _ROWS = 64
+_NO_VECTOR = np.nan
+"""A row of a matrix without a vector. Compared with any floor it is lower, even with 0."""
 
 Vectors = Mapping[str, Mapping[str, "array[float]"]]
 Floats = npt.NDArray[np.float32]
@@ -102,7 +104,7 @@ class Book:
         self._floors[number] = np.inf
         for matrix in self._matrices.values():
             if number < len(matrix):
-                matrix[number] = 0
+                matrix[number] = _NO_VECTOR
         self._free.append(number)
 
     def _new_number(self) -> int:
@@ -117,7 +119,7 @@ class Book:
         """The model's matrix, with at least one row per assigned number."""
         matrix = self._matrices.get(model)
         if matrix is None or len(matrix) < self._end:
-            wider = np.zeros((len(self._floors), dimensions), np.float32)
+            wider = np.full((len(self._floors), dimensions), _NO_VECTOR, np.float32)
             if matrix is not None:
                 wider[: len(matrix)] = matrix
             self._matrices[model] = matrix = wider

@@ -12,7 +12,7 @@ from openbrain.domain.access.toolsets import choice, chosen
 from openbrain.domain.errors import OpenBrainError, RateLimited, TryLater, Unauthorised
 from openbrain.usecases.auth import Actor
 from openbrain_mcp.http.clients import Callers, bearer
-from openbrain_mcp.http.in_process import PEER
+from openbrain_mcp.http.in_process import COUNTED, PEER
 from openbrain_mcp.server import CHOSEN
 
 _SINGLE_HEADERS = (b"authorization", b"origin")
@@ -55,6 +55,7 @@ class Guard:
             self._callers.forget(authorization)
             await _refused(error)(scope, receive, send)
             return
+        COUNTED.set([1])
         CHOSEN.set(toolsets if named else chosen(",".join(actor.toolsets)))
         await self._tools(scope, receive, _uncached(send))
 

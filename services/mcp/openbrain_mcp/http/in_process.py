@@ -14,6 +14,9 @@ from openbrain.domain.errors import ServerFailed
 
 PEER: ContextVar[tuple[str, int] | None] = ContextVar("openbrain_mcp_peer", default=None)
 """The client address of the current request: the API counts wrong keys by address."""
+COUNTED: ContextVar[list[int] | None] = ContextVar("openbrain_mcp_counted", default=None)
+"""What the current request has taken from its key's rate limit. The first call of the API takes it from the list, and
+costs that much less."""
 _CONNECTION_HEADERS = frozenset({b"connection", b"user-agent"})
 
 
@@ -39,6 +42,7 @@ class InProcessWire(Wire):
         body = content or b""
         fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         exchange = _Exchange(body)
+        counted = COUNTED.get()
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -51,6 +55,7 @@ class InProcessWire(Wire):
             "root_path": "",
             "headers": [*self._headers, *fields, (b"content-length", b"%d" % len(body))],
             "client": PEER.get(),
+            "openbrain.counted": counted.pop() if counted else 0,
         }
         try:
             await self._api(scope, exchange.receive, exchange.send)

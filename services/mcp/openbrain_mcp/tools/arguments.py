@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, WithJsonSchema
 
 from openbrain.domain import limits
 from openbrain.domain.memory import MemoryType, Scope
@@ -167,6 +168,21 @@ class Filter(BaseModel):
     type: Types = None
     agent_id: Author = None
     min_confidence: MinConfidence = None
+
+
+class JsonInText(FuncMetadata):
+    """Reads arguments that are JSON within text, like the SDK; but text stays text where nothing else is taken."""
+
+    def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
+        parsed = super().pre_parse_json(data)
+        if parsed == data:
+            return data
+        try:
+            self.arg_model.model_validate(parsed)
+        except ValidationError as error:
+            refused = {item["loc"][0] for item in error.errors(include_input=False, include_url=False) if item["loc"]}
+            return {name: data[name] if name in refused else value for name, value in parsed.items()}
+        return parsed
 
 
 def given(**arguments: Any) -> dict[str, Any]:

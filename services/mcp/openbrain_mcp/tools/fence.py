@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openbrain.domain.text.displayed import model_text, one_line
+from openbrain.domain.text.displayed import model_line, model_text
 
 if TYPE_CHECKING:
     from openbrain.contract.brain.memories import MemoryAnswer
@@ -73,4 +73,4 @@ def _within(blocks: Sequence[Block], length: int, budget: int) -> Iterator[tuple
 
 def _labelled(block: Block) -> str:
     shown_labels = {name: value for name, value in block.labels.items() if value not in (None, "")}
-    return "\n".join(f"{name}: {one_line(str(value))}" for name, value in shown_labels.items())
+    return "\n".join(f"{model_line(name)}: {model_line(str(value))}" for name, value in shown_labels.items())

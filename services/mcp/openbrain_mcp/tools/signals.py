@@ -6,6 +6,7 @@ from mcp_types import CallToolResult
 
 from openbrain.domain.access.toolsets import Toolset
 from openbrain.domain.signals.values import OPEN_STATES, Severity
+from openbrain.domain.text.control_characters import cleaned_line
 from openbrain_mcp.tools import answers, arguments, fence
 from openbrain_mcp.tools.spec import READS, WRITES, ToolSpec
 
@@ -81,7 +82,7 @@ async def channel_publish(
     ttl_seconds: arguments.Seconds = None,
 ) -> Annotated[CallToolResult, SignalState]:
     """Tell all agents something for a while, by the name that agents' hooks know. What burns is brain_signal_raise."""
-    title = message.strip().partition("\n")[0][: arguments.TITLE_CHARS]
+    title = cleaned_line(message.strip().partition("\n")[0])[: arguments.TITLE_CHARS]
     optional = arguments.given(ttl_s=ttl_seconds or arguments.CHANNEL_S, content=message)
     level = SEVERITIES.get(severity or "info", severity or "info")
     return _raised(await brain.raise_signal(source=channel, severity=level, title=title, **optional))

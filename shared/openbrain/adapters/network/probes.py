@@ -33,7 +33,7 @@ class Probes:
 
     async def check(self, address: str) -> bool:
         parts = urlsplit(checked_address(address))
-        with suppress(OSError, TimeoutError):
+        with suppress(OSError, UnicodeError, TimeoutError):  # UnicodeError: not a possible host name
             async with asyncio.timeout(self._timeout_s):
                 if parts.scheme == "file":
                     return await asyncio.to_thread(Path(unquote(parts.path)).is_file)
@@ -48,7 +48,7 @@ class Probes:
     async def _answers(self, address: str) -> bool:
         import httpx
 
-        with suppress(httpx.HTTPError):
+        with suppress(httpx.HTTPError, httpx.InvalidURL):
             async with httpx.AsyncClient(timeout=self._timeout_s) as client, client.stream("GET", address) as response:
                 return response.is_success
         return False

@@ -69,7 +69,7 @@ class HttpPoster:
         host = parts.hostname or ""
         try:
             addresses = await self._resolve(host, parts.port or _PORTS[parts.scheme])
-        except OSError:
+        except (OSError, UnicodeError):  # the latter for a label that is empty or too long
             addresses = ()
         if not addresses:
             raise TryLater("the webhook's host has no address now")

@@ -1,9 +1,9 @@
 """Workspaces and keys."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString, WorkspaceName, WorkspaceQuery
@@ -83,6 +83,12 @@ class KeyBody(Body):
     rate_limit: RequestRate | None = None
     toolsets: Toolsets = ()
     workspace_id: WorkspaceName | None = None
+
+    @model_validator(mode="after")
+    def _one_expiry(self) -> Self:
+        if self.expires_in is not None and self.expires_at is not None:
+            raise ValueError("expires_in and expires_at exclude each other")
+        return self
 
 
 class RotateBody(Body):

@@ -20,6 +20,8 @@ Days = Annotated[int, Field(strict=True, ge=0, le=MOST_DAYS)]
 class MemoryFilter(Body, extra="forbid"):
     """Filters of the memories of the whole workspace, of any agent. Unknown members are refused."""
 
+    selecting = frozenset({"agent_id", "source", "tags"})
+
     org: Org | None = None
     project: Annotated[Project | None, Field(description="Exactly this project.")] = None
     type: Types = ()

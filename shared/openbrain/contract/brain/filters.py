@@ -13,7 +13,6 @@ from openbrain.domain.access.visibility import Criteria
 from openbrain.domain.events.submission import (
     Agent,
     Confidence,
-    Keyword,
     Moment,
     Org,
     Project,
@@ -21,6 +20,7 @@ from openbrain.domain.events.submission import (
     Source,
     Speaker,
     Tag,
+    Word,
 )
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain.domain.text.control_characters import plain_text
@@ -62,7 +62,7 @@ Matching = Annotated[
 ]
 SourceList = Annotated[tuple[Source, ...], MostWords]
 TagList = Annotated[tuple[Tag, ...], MostTags]
-KeywordList = Annotated[tuple[Keyword, ...], MostWords]
+KeywordList = Annotated[tuple[Word, ...], MostWords]
 MetadataKey = Annotated[str, StringConstraints(pattern=f"^{METADATA_KEY}$")]
 MetadataValue = Annotated[str, StringConstraints(max_length=limits.METADATA_VALUE_CHARS), AfterValidator(plain_text)]
 MetadataFilter = Annotated[
@@ -75,7 +75,7 @@ Agents = Annotated[AgentList, BeforeValidator(listed, json_schema_input_type=Age
 Sources = Annotated[SourceList, BeforeValidator(listed, json_schema_input_type=Source | SourceList)]
 AnyTags = Annotated[TagList, BeforeValidator(listed, json_schema_input_type=Tag | TagList)]
 Speakers = Annotated[SpeakerList, BeforeValidator(listed, json_schema_input_type=Speaker | SpeakerList)]
-Keywords = Annotated[KeywordList, BeforeValidator(listed, json_schema_input_type=Keyword | KeywordList)]
+Keywords = Annotated[KeywordList, BeforeValidator(listed, json_schema_input_type=Word | KeywordList)]
 
 
 class CommonFilters(Body):

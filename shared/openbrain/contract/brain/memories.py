@@ -144,6 +144,8 @@ class BulkBody(SubjectFilters, extra="forbid"):
     """The memories to end: all that `GET /v1/brain/list` lists with these filters. At least one filter is needed;
     unknown members are refused."""
 
+    selecting = frozenset(SubjectFilters.model_fields)
+
     min_confidence: Annotated[
         None,
         BeforeValidator(_not_least),

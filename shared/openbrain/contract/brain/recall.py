@@ -18,7 +18,7 @@ from openbrain.contract.brain.filters import (
 from openbrain.contract.brain.memories import MemoryAnswer
 from openbrain.domain import limits
 from openbrain.domain.access.visibility import Criteria
-from openbrain.domain.events.submission import Agent, Confidence, Keyword, Moment, Project, Query
+from openbrain.domain.events.submission import Agent, Confidence, Moment, Project, Query, Word
 from openbrain.domain.memory import Scope
 
 
@@ -55,7 +55,7 @@ class RecallBody(Filters):
     keywords: Annotated[Keywords, Field(description="Words that raise the score of memories that contain them.")] = ()
     boost_keywords: Annotated[
         Annotated[Boost | KeywordList, Field(union_mode="left_to_right")] | None,
-        BeforeValidator(_boost, json_schema_input_type=Boost | Keyword | KeywordList | None),
+        BeforeValidator(_boost, json_schema_input_type=Boost | Word | KeywordList | None),
         Field(
             description="A number: added to the score if all `keywords` match, and a part of it if some do (default "
             "0.3). A list: words of which any match raises the score by half."

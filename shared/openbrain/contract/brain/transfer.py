@@ -4,12 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from openbrain.contract.base import Answer, QueryString
+from openbrain.contract.base import CURSOR, Answer, QueryString
 from openbrain.contract.brain.filters import BrowseQuery, SubjectFilters
-from openbrain.domain.ids import UUID
-
-CURSOR = rf"^-?[0-9]{{1,18}}\.{UUID}$"
-"""The cursor of an export: created_at, which may be before 1970, and id."""
 
 
 class ExportQuery(BrowseQuery, SubjectFilters):

@@ -12,6 +12,7 @@ from typing import Any, Self
 from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
 from openbrain.domain.access.metadata_pairs import metadata_pairs
 from openbrain.domain.memory import Memory, MemoryType, Scope, audience
+from openbrain.domain.text.spelling import spellings
 
 KEYWORD_FIELDS = ("workspace_id", "org", "project", "agent_id", "memory_scope", "audience", "type", "tags", "source")
 NUMBER_FIELDS = ("confidence", "occurred_at", "expires_at")
@@ -168,7 +169,7 @@ def _matches(criteria: Criteria) -> Sequence[Condition]:
     for field, values in (
         ("type", criteria.types),
         ("memory_scope", criteria.scopes),
-        ("tags", criteria.tags),
+        ("tags", tuple(form for tag in criteria.tags for form in spellings(tag))),
         ("agent_id", criteria.agents),
         ("source", criteria.sources),
         ("speaker", criteria.speakers),
@@ -185,7 +186,7 @@ def _matches(criteria: Criteria) -> Sequence[Condition]:
     if criteria.until is not None:
         conditions.append(LessThan("occurred_at", criteria.until))
     if criteria.says:
-        conditions.append(Says(criteria.says))
+        conditions.append(AnyOf(tuple(map(Says, spellings(criteria.says)))))
     return conditions
 
 

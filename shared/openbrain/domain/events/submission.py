@@ -13,6 +13,7 @@ from openbrain.domain import limits
 from openbrain.domain.events.data import EventData, MemoryId
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain.domain.text.control_characters import plain_json, plain_line, plain_text
+from openbrain.domain.text.spelling import composed
 
 DEPTH = 250
 """Nesting of JSON within JSON: readers of events stop at 254."""
@@ -43,6 +44,18 @@ def _real(value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("must be a finite number")
     return value
+
+
+def _composed(most: int) -> AfterValidator:
+    """Unicode NFC, whose length is limited too: a few characters become two or three."""
+
+    def compose(value: str) -> str:
+        text = composed(value)
+        if len(text) > most:
+            raise ValueError(f"must be at most {most} characters in Unicode NFC")
+        return text
+
+    return AfterValidator(compose)
 
 
 def not_blank(value: str) -> str:
@@ -117,13 +130,13 @@ NewProject = Annotated[str, Line(min_length=None, max_length=limits.PROJECT_CHAR
 Agent = Annotated[str, Line(max_length=limits.AGENT_CHARS)]
 Session = Annotated[str, Line(max_length=limits.SESSION_CHARS)]
 Speaker = Annotated[str, Line(max_length=limits.SPEAKER_CHARS)]
-Title = Annotated[str, Line(max_length=limits.TITLE_CHARS)]
-NewTitle = Annotated[str, Line(min_length=None, max_length=limits.TITLE_CHARS)]
+Title = Annotated[str, Line(max_length=limits.TITLE_CHARS), _composed(limits.TITLE_CHARS)]
+NewTitle = Annotated[str, Line(min_length=None, max_length=limits.TITLE_CHARS), _composed(limits.TITLE_CHARS)]
 """'' removes it."""
-Alias = Annotated[str, Line(max_length=limits.ALIAS_CHARS)]
+Alias = Annotated[str, Line(max_length=limits.ALIAS_CHARS), _composed(limits.ALIAS_CHARS)]
 Aliases = Annotated[tuple[Alias, ...], Field(max_length=limits.ALIASES), AfterValidator(_unique)]
 Source = Annotated[str, Line(max_length=limits.SOURCE_CHARS)]
-Tag = Annotated[str, Line(max_length=limits.TAG_CHARS)]
+Tag = Annotated[str, Line(max_length=limits.TAG_CHARS), _composed(limits.TAG_CHARS)]
 Tags = Annotated[tuple[Tag, ...], Field(max_length=limits.TAGS), AfterValidator(_unique)]
 Metadata = Annotated[dict[str, Any], AfterValidator(_small_json)]
 Confidence = Annotated[float, Field(ge=0, le=1), BeforeValidator(_real)]
@@ -135,8 +148,11 @@ Query = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.QUERY_CHARS),
     AfterValidator(plain_text),
+    _composed(limits.QUERY_CHARS),
 ]
 Keyword = Annotated[str, Line(max_length=limits.KEYWORD_CHARS)]
+Word = Annotated[Keyword, _composed(limits.KEYWORD_CHARS)]
+"""A word to search for."""
 Note = Annotated[str, StringConstraints(max_length=limits.REASON_CHARS), AfterValidator(plain_text)]
 Name = Annotated[str, Line(max_length=limits.NAME_CHARS)]
 

@@ -40,6 +40,11 @@ def model_text(text: str) -> str:
     return TEMPLATE_MARK.sub(lambda match: f"\\x{ord(match[0]):02x}", plain(text))
 
 
+def model_line(text: str) -> str:
+    """Like `model_text`, without line ends."""
+    return model_text(" ".join(text.split()))
+
+
 def one_line(text: str) -> str:
     """Like `plain`, without line ends."""
     return plain(" ".join(text.split()))

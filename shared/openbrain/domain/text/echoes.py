@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 _OPENING: Final = re.compile(r"<<[a-z]{1,20} ([0-9a-f]{12}(?: \d{1,4})?)>>")
-_NOTICE: Final = re.compile(r"(?:From OpenBrain|What follows was stored by agents)[^\n]*\s*\Z")
+_NOTICE: Final = re.compile("From OpenBrain|What follows was stored by agents")
 
 
 def without_echoes(text: str) -> str:
@@ -24,7 +24,13 @@ def without_echoes(text: str) -> str:
         end = text.find(closing, opening.end())
         if end < 0:
             continue
-        kept.append(_NOTICE.sub("", text[at : opening.start()]))
+        kept.append(_without_notice(text[at : opening.start()]))
         at = end + len(closing)
     kept.append(text[at:])
     return "".join(kept) if at else text
+
+
+def _without_notice(text: str) -> str:
+    """Remove the notice, if the last line holds one."""
+    notice = _NOTICE.search(text, text.rstrip().rfind("\n") + 1)
+    return text if notice is None else text[: notice.start()]

@@ -1,6 +1,7 @@
 """Splits a thought that exceeds the length of a memory into ordered parts, which join to the original."""
 
 from openbrain.domain import limits
+from openbrain.domain.errors import Invalid
 from openbrain.domain.ids import transfer_id
 
 PART, PARTS, WHOLE = "part", "parts", "partOf"
@@ -10,12 +11,16 @@ MOST_PARTS = limits.THOUGHT_CHARS // (limits.CONTENT_CHARS // 2) + 1
 
 def split(content: str) -> list[str]:
     """Split the content into parts that fit a memory, after a line or a word where possible. Joined they give the
-    content."""
+    content. Raise `Invalid` if a part would be blank, which no memory may be."""
     texts, rest = [], content
     while len(rest) > limits.CONTENT_CHARS:
         half = limits.CONTENT_CHARS // 2
         window = rest[: limits.CONTENT_CHARS]
         cut = max(window.rfind("\n", half), window.rfind(" ", half)) + 1 or limits.CONTENT_CHARS
+        first, last = len(rest) - len(rest.lstrip()), len(rest.rstrip()) - 1
+        cut = min(max(cut, first + 1), last, limits.CONTENT_CHARS)
+        if cut <= first:
+            raise Invalid("content", f"must have at most {half} white-space characters in a row")
         texts.append(rest[:cut])
         rest = rest[cut:]
     return [*texts, rest]

@@ -131,6 +131,9 @@ class ApiKeys(Protocol):
     async def key(self, workspace_id: str, key_id: str) -> ApiKey | None:
         """Return a key of a workspace in any state."""
 
+    async def full_expiry(self, workspace_id: str, key_id: str) -> int | None:
+        """Return when the key was made to expire, before rotations let it end earlier."""
+
     async def replace_key(self, key: ApiKey, secret_hash: str, ends_at: int) -> ApiKey:
         """Create the successor of key `replaces_id` and let that one expire at `ends_at` unless it ends earlier. Return
         the old key. Raise `NotFound` if it is unknown in the successor's workspace, `Conflict` if it has ended or has a

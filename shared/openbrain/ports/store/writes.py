@@ -132,8 +132,12 @@ class Ended:
 
 
 class MemoryWrites(Protocol):
-    async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
-        """Store each memory once, in one transaction, in order; a bad item does not affect the others."""
+    async def remember(self, writes: Sequence[Write], *, whole: bool = False) -> Sequence[Outcome]:
+        """Store each memory once, in one transaction, in order; a bad item does not affect the others.
+
+        `whole`: they are the parts of one text, and all or none are stored. If one is refused, each outcome is that
+        refusal; if the first is already stored but not all others, each outcome is that duplicate.
+        """
 
     async def update(self, edit: Edit) -> Memory:
         """Edit a memory. Raise `NotFound` if the viewer sees no living memory, `Conflict` if another has the new

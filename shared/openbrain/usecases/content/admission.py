@@ -13,6 +13,8 @@ M = TypeVar("M", bound=BaseModel)
 SHORTEST_LIMIT: Final = 100
 """Every free-text field allows this length. A mask may be longer than the masked text; a text is cut at its original
 length, or at this one if that is more."""
+_NAMES: Final = frozenset({"agent_id", "agents", "org", "project", "session_id"})
+"""Members that are compared byte for byte: a masked one would name something else."""
 _WITHOUT_TEXT: Final = frozenset({type(None), bool, int, float})
 
 
@@ -53,8 +55,8 @@ def texts_of(fields: Mapping[str, Any]) -> list[NamedText]:
 
 
 def admitted_model(model: M, admission: Admission) -> M:
-    """Return the model with its admitted texts."""
-    changed = admitted_fields(vars(model), admission)
+    """Return the model with its admitted texts; names, and members that only select memories, as they are."""
+    changed = admitted_fields(_members(model, _NAMES), admission)
     return model.model_copy(update=changed) if changed else model
 
 
@@ -73,12 +75,17 @@ def _collect(name: str, value: object, texts: list[NamedText]) -> None:
     elif kind in _WITHOUT_TEXT:
         return
     elif isinstance(value, BaseModel):
-        _collect_members(name, vars(value), texts)
+        _collect_members(name, _members(value), texts)
     elif kind is dict or isinstance(value, Mapping):
         _collect_members(name, cast(Mapping[str, Any], value), texts)
     elif kind is tuple or (isinstance(value, Sequence) and not isinstance(value, str | bytes)):
         for item in cast(Sequence[Any], value):
             _collect(name, item, texts)
+
+
+def _members(model: BaseModel, names: frozenset[str] = frozenset()) -> dict[str, Any]:
+    apart: frozenset[str] = names | getattr(model, "selecting", frozenset())
+    return {name: value for name, value in vars(model).items() if name not in apart}
 
 
 def _collect_members(name: str, members: Mapping[str, Any], texts: list[NamedText]) -> None:
@@ -92,7 +99,7 @@ def _rebuilt(value: Any, new: Iterator[str]) -> Any:
     if type(value) is str:
         return next(new) if value else value
     if isinstance(value, BaseModel):
-        return value.model_copy(update={next(new): _rebuilt(var, new) for var in vars(value).values()})
+        return value.model_copy(update={next(new): _rebuilt(var, new) for var in _members(value).values()})
     if isinstance(value, Mapping):
         return {next(new): _rebuilt(item, new) for item in value.values()}
     if isinstance(value, tuple):

@@ -20,7 +20,7 @@ from pydantic import (
     ValidationError,
 )
 
-from openbrain.contract.brain.transfer import CURSOR
+from openbrain.contract.base import CURSOR
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid
 from openbrain.domain.events.data import MemoryId

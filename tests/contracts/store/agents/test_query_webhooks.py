@@ -187,7 +187,7 @@ async def test_it_ends_with_its_key_and_goes_over_to_the_one_that_replaces_it(wo
     await world.found(query, rows[0])
     old = await world.store.api_keys.key("w1", world.key)
     assert old is not None
-    new, secret = successor(old, START)
+    new, secret = successor(old, START, old.expires_at)
     await world.store.api_keys.replace_key(new, hash_secret(secret), START + 5)
     world.clock.advance(10)
     await world.round()

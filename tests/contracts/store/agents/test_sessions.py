@@ -10,6 +10,7 @@ import pytest
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY, Memory, Scope
 from openbrain.ports.agents import Policy, Session, Started
 from openbrain.ports.store.writes import Origin
@@ -142,3 +143,15 @@ async def test_without_a_project_it_is_the_agents(store: SqlStore) -> None:
 
     found = (await store.memories.rows([row.id]))[row.id]
     assert (found.memory_scope, found.audience) == (Scope.AGENT, "agent:ada")
+
+
+async def test_hand_overs_come_newest_first_though_their_sessions_are_open_again(store: SqlStore) -> None:
+    left = [uuid7(START + number * DAY) for number in range(4)]
+    for number, hand_over in enumerate(left):
+        made = await start(store, ADA, f"s{number}")
+        await store.sessions.end_session(made.session, hand_over, START + number * DAY + 5)
+    for number in (3, 0):
+        await start(store, ADA, f"s{number}")
+
+    assert await store.sessions.hand_overs(BO, "", "shop", 9) == left[::-1]
+    assert await store.sessions.hand_overs(BO, "", "shop", 2) == [left[3], left[2]]

@@ -203,7 +203,7 @@ async def test_a_query_ends_with_its_key_and_goes_over_to_the_one_that_replaces_
     made = await store.standing_queries.add_query(query(key), {})
     old = await store.api_keys.key("w1", key)
     assert old is not None
-    new, secret = successor(old, START)
+    new, secret = successor(old, START, old.expires_at)
     contents = [memory(f"m{n}") for n in range(3)]
     await put(database, *contents)
     await store.api_keys.replace_key(new, hash_secret(secret), START + 5)
@@ -343,7 +343,7 @@ async def test_what_a_query_missed_is_replayed_with_what_was_asked_for(store: Sq
     assert both.again, "what was asked for again is delivered again"
 
 
-async def test_a_lost_response_to_the_commit_adds_one_query(
+async def test_lost_responses_to_commits_add_and_remove_one_query(
     store: SqlStore, database: Database, key: str, clock: FakeClock
 ) -> None:
     twice = SqlStandingQueries(cast("Database", LostResponses(database)), clock)
@@ -352,6 +352,7 @@ async def test_a_lost_response_to_the_commit_adds_one_query(
 
     assert await store.standing_queries.queries(ADA, 9) == [added]
     assert await store.standing_queries.last_changes(["w1"]) == {"w1": added.change_seq}
+    assert [await twice.remove_query(ADA, added.id) for _ in range(2)] == [True, False]
 
 
 @pytest.mark.parametrize("clean", [lambda text: text.replace("anna", "[name]"), lambda _: ERASED])

@@ -210,6 +210,21 @@ async def test_nothing_to_remember(writing: SqlMemoryWrites) -> None:
     assert list(await writing.remember([])) == []
 
 
+async def test_parts_are_stored_all_or_none(database: Database, writing: SqlMemoryWrites) -> None:
+    def parts(texts: str) -> list[Write]:
+        return [write(text, identity=text * 64) for text in texts]
+
+    first = await writing.remember(parts("abc"), whole=True)
+    await stored(writing, "x", idempotency_key="k")
+    for texts, expected in (("abc", ids(first)), ("abcd", ids(first)[:1] * 4)):
+        again = await writing.remember(parts(texts), whole=True)
+        assert (statuses(again), ids(again)) == (["duplicate"] * len(texts), expected)
+    refused = await writing.remember([*parts("e"), write("f", idempotency_key="k")], whole=True)
+    assert all(isinstance(outcome.error, Conflict) for outcome in refused)
+    assert await count(database, "memories") == await count(database, "memory_history") == 4
+    assert statuses(await writing.remember(parts("e"), whole=True)) == ["created"], "nothing of it was left"
+
+
 # Idempotency keys
 
 

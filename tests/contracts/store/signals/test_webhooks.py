@@ -153,6 +153,16 @@ async def test_old_dead_letters_go(store: SqlStore, database: Database) -> None:
     assert [each.seq for each in await store.webhook_letters.webhook_dead_letters("w1", made.id, 10)] == [3]
 
 
+async def test_a_webhook_counts_as_removed_after_a_lost_response_to_the_commit(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    twice = SqlWebhooks(cast("Database", LostResponses(database)), clock)
+    made = await store.webhooks.add_webhook(webhook(), most=1)
+
+    assert await twice.remove_webhook("w1", made.id)
+    assert not await twice.remove_webhook("w1", made.id)
+
+
 async def test_a_lost_response_to_the_commit_adds_one_webhook(
     store: SqlStore, database: Database, clock: FakeClock
 ) -> None:

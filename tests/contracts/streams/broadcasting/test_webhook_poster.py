@@ -126,6 +126,15 @@ async def test_one_that_does_not_answer_or_is_not_there_is_tried_later(hook: Rec
             await http.post(webhook(f"http://{HOST}/"), 7, BODY)
 
 
+@pytest.mark.parametrize("label", ["a" * 64, "a."])
+async def test_a_name_that_no_resolver_can_write_has_no_address(label: str) -> None:
+    settings = Webhooks(enabled=True, hosts=(f".{HOST}",), private_hosts=(), tuning=WebhookTuning())
+    http = HttpPoster(settings, FakeClock())
+    with pytest.raises(TryLater, match="no address"):
+        await http.post(webhook(f"https://{label}.{HOST}/"), 7, BODY)
+    await http.close()
+
+
 async def test_tls_proves_the_name_though_an_address_is_connected_to(tmp_path: Path) -> None:
     server, client = certified(tmp_path, HOST)
     with receiver(server) as hook:

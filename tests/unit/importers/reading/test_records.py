@@ -149,6 +149,10 @@ def test_a_folder_of_records_when_told_so(tmp_path: Path) -> None:
     [
         ("2026-05-05", datetime(2026, 5, 5, tzinfo=UTC)),
         ("1767225600", datetime(2026, 1, 1, tzinfo=UTC)),
+        (" 20260504 ", datetime(2026, 5, 4, tzinfo=UTC)),
+        (20260504, datetime(2026, 5, 4, tzinfo=UTC)),
+        ("20260230", None),
+        ("86400000", datetime(1972, 9, 27, tzinfo=UTC)),
         (1767225600.5, datetime(2026, 1, 1, 0, 0, 0, 500_000, UTC)),
         (1767225600000, datetime(2026, 1, 1, tzinfo=UTC)),
         (True, None),

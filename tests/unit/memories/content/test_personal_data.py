@@ -89,6 +89,11 @@ async def test_a_key_of_metadata_tells_what_its_value_is() -> None:
     assert masking.passes([("metadata.rows", "111222333")])
 
 
+def test_an_identity_number_of_a_county_that_is_no_more_is_found() -> None:
+    assert [finding.kind for finding in personal_data("身份证号码: 441618196106249776")] == ["national-id-cn"]
+    assert not personal_data("身份证号码: 441618196106249775")
+
+
 def test_the_first_look_lets_prose_pass_and_nothing_else() -> None:
     assert all(may_hold_personal_data(each.text) for each in SET if each.secret)
     assert not may_hold_personal_data("Deploys are on Tuesdays at 9: whoever deploys says so in the channel.")

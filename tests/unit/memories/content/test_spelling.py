@@ -1,11 +1,14 @@
 """Texts are normalised to one form, and names to one spelling."""
 
+import time
+import unicodedata
 from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.domain.text.spelling import name_key, normalised_text, one_spelling
+from openbrain.domain import limits
+from openbrain.domain.text.spelling import composed, name_key, normalised_text, one_spelling
 from openbrain.usecases.content.cleaning import Normalising
 from tests.support.store.fixtures import memory
 
@@ -17,6 +20,13 @@ def test_a_text_has_one_form() -> None:
     )
     assert normalised_text("```\nx  \n\n\n\n\n\ny\n```") == "```\nx  \n\n\n\n\n\ny\n```"
     assert normalised_text("👩\u200d🚀") == "👩\u200d🚀"
+
+
+def test_a_long_gap_takes_no_long_time() -> None:
+    gap = " " * (limits.CONTENT_CHARS - 2)
+    began = time.process_time()
+    assert normalised_text(f"a{gap}b") == f"a{gap}b"
+    assert time.process_time() - began < 1  # 28 s, where each space is looked at again from each before it
 
 
 @given(st.text(max_size=80))
@@ -48,3 +58,19 @@ def test_a_turn_of_a_conversation_keeps_its_letters() -> None:
 
     assert (after.content, after.tags, found) == ("as said  \nthen", ("k8s",), {"tags: spelling": 1})
     assert Normalising().memory(memory("as said  \nthen"), found).content == "as said\nthen"
+
+
+@given(
+    st.text(
+        st.sampled_from("ae=\u00e9\u1e69\u0301\u0323\u0344\u0345\u0f72\u093c\u05b0\ud55c\u1100\u1161"), max_size=200
+    )
+)
+def test_the_composed_form_is_that_of_unicode(text: str) -> None:
+    assert composed(text) == unicodedata.normalize("NFC", text)
+
+
+def test_many_combining_marks_take_no_long_time() -> None:
+    text = "a" + "\u0301\u0323" * 25_000
+    began = time.process_time()
+    assert composed(text) == "\u1ea1" + "\u0323" * 24_999 + "\u0301" * 25_000
+    assert time.process_time() - began < 0.5  # it was 2.5 s, growing with the square of the length

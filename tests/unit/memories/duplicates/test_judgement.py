@@ -1,6 +1,7 @@
 """What is judged a duplicate by its words, and what only resembles one."""
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.domain.memory import DAY
+from openbrain.domain.text.duplicates.canonical import canonical_sentences
 from openbrain.domain.text.duplicates.near import COSINE, Reading, near_duplicates
-from openbrain.domain.text.duplicates.sameness import Claim, says_same
+from openbrain.domain.text.duplicates.sameness import Claim, same_sentence, says_same, sketch
 from tests.support.indexes.entries import memory
 
 SAMPLES = Path(__file__).parents[3] / "samples" / "duplicates"
@@ -41,6 +43,25 @@ def same(one: str, other: str) -> bool:
 def pairs(half: str, side: str) -> list[list[str]]:
     kinds: dict[str, list[list[str]]] = json.loads((SAMPLES / f"{half}.json").read_text(encoding="utf-8"))[side]
     return [pair for some in kinds.values() for pair in some]
+
+
+def assert_same_sketch(one: str, other: str) -> None:
+    for sentence in canonical_sentences(one):
+        for beside in canonical_sentences(other):
+            if same_sentence(sentence, beside):
+                assert sketch(sentence) == sketch(beside), (one, other)
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_sentences_that_are_the_same_have_the_same_sketch(half: str) -> None:
+    for side in ("same", "different"):
+        for one, other in pairs(half, side):
+            assert_same_sketch(one, other)
+
+
+@given(texts, texts)
+def test_words_in_any_order_have_the_same_sketch_if_they_say_the_same(one: str, other: str) -> None:
+    assert_same_sketch(one, other)
 
 
 @pytest.mark.parametrize("half", HALVES)
@@ -74,6 +95,12 @@ def test_another_order_of_the_same(one: str, other: str) -> None:
         ("The parser is called by the lexer", "The parser calls the lexer"),
         ("Wait 10 and 60 seconds", "Wait 60 and 10 seconds"),
         ("Fixed the login test", "Fix the login test, and tell Ana"),
+        ("The hook is called by http", "The hook is called by https"),
+        ("The cache is at redis://cache", "The cache is at rediss://cache"),
+        ("The C client is slow", "The C# client is slow"),
+        ("Approval of Ana and Bob is needed", "Approval of Ana or Bob is needed"),
+        ("Approval of Ana and Bob is needed", "Approval of Bob or Ana is needed"),
+        ("The web app, the job and the console use it", "The job, the web app or the console use it"),
         ("", ""),
     ],
 )
@@ -102,6 +129,13 @@ def test_vectors_and_shingles_confirm() -> None:
     assert not near_duplicates(one, other, COSINE - 0.01)
     assert says_same(far.claim, Reading.of(memory(content="within 1 minute: 16:00")).claim)
     assert not near_duplicates(far, Reading.of(memory(content="within 1 minute: 16:00")), 1.0)
+
+
+@pytest.mark.parametrize("text", ["1" * 19_990, "1." * 9_990, "x y " * 4_990], ids=["digits", "dots", "one sentence"])
+def test_a_long_text_takes_no_long_time(text: str) -> None:
+    began = time.process_time()
+    assert Claim.of(memory(content=text)).sentences
+    assert time.process_time() - began < 2  # it was up to 7 s, in which nothing else of the process ran
 
 
 def test_an_exact_one_needs_no_vector() -> None:

@@ -1,5 +1,7 @@
 """Texts merged into one."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +23,30 @@ def test_each_sentence_once_in_the_first_wording() -> None:
     newest, older = "The gateway timeout is 30 s. It's in nginx.conf.", "Gateway timeout is 30 seconds. Ask Ana first."
 
     assert merged([newest, older]) == f"{newest}\nAsk Ana first."
+
+
+def test_both_of_two_that_contradict_stay() -> None:
+    assert merged(["Ana or Bob approves.", "Ana and Bob approve."]) == "Ana or Bob approves.\nAna and Bob approve."
+    assert merged(["Ana or Bob approves.", "Bob or Ana approves."]) == "Ana or Bob approves."
+
+
+def test_many_empty_lines_take_no_long_time() -> None:
+    text = "Ask Ana." + "\n" * 40_000 + "Ask Bob."
+    began = time.process_time()
+    assert merged(["Wait.", text]) == "Wait.\nAsk Ana.\nAsk Bob."
+    assert time.process_time() - began < 2  # it was 25 s, where each line was looked at from each before it
+
+
+def test_many_sentences_take_no_long_time() -> None:
+    letters = "bcdfghklmnprstvw"
+    words = [f"{one}a{two}e{three}o" for one in letters for two in letters for three in letters]
+    some, others = (
+        "\n".join(f"{first.title()} {second} {third}." for first, second, third in zip(*[iter(part)] * 3, strict=False))
+        for part in (words[:2000], words[2000:])
+    )
+    began = time.process_time()
+    assert merged([some, others]).count("\n") == some.count("\n") + others.count("\n") + 1
+    assert time.process_time() - began < 1  # it was 25 s, where each was compared with each
 
 
 def test_code_stays_whole() -> None:

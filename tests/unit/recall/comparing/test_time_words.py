@@ -28,6 +28,7 @@ async def read(query: str, now: int = SATURDAY) -> list[tuple[str, str, str]]:
         ("the outage on Monday", "on Monday", "2023-05-15", "2023-05-16"),
         ("the outage last Friday", "last Friday", "2023-05-19", "2023-05-20"),
         ("What happened in May 2022?", "May 2022", "2022-05-01", "2022-06-01"),
+        ("What was released in Sept. 2021?", "Sept. 2021", "2021-09-01", "2021-10-01"),
         ("When did she go camping in June?", "in June", "2022-06-01", "2022-07-01"),
         ("the release of 2021", "of 2021", "2021-01-01", "2022-01-01"),
         ("What was shown on October 13th, 2022?", "October 13th, 2022", "2022-10-13", "2022-10-14"),

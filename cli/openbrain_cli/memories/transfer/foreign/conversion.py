@@ -3,10 +3,13 @@
 import hashlib
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
+
+import orjson
 
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid
@@ -26,6 +29,8 @@ from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Table
 
 REFUSALS = 1000
 _NOTHING: tuple[Any, ...] = ("", [], {})
+_LAST = "9998"
+"""Times from this year on may be out of range for the header; their rows are refused."""
 _NAMESPACE = uuid.UUID("c2c8c1b5-5d0a-5b36-9a1d-5a5f2f6f0b7e")
 
 
@@ -133,7 +138,7 @@ def _survey(table: Table, form: Format, workspace: str) -> _Survey:
         digest.update(own.encode())
         if parent := fields.text(row.get("supersedes_id")):
             links[own] = fields.memory_id(form.name, parent)
-    latest = max(created.values(), default="")
+    latest = max((at for at in created.values() if at < _LAST), default="")
     return _Survey(frozenset(workspaces), chains(links, created), digest.hexdigest(), created, latest)
 
 
@@ -193,7 +198,10 @@ def _line(form: Format, agent: str, model: str, row: Row) -> Mapping[str, Any]:
 def _in_parts(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield a memory's line, or one line per part of a long thought. A text that is still too long is refused later."""
     content = str(line["content"])
-    texts = split(content) if line["type"] is MemoryType.CONTEXT and len(content) > limits.CONTENT_CHARS else [content]
+    texts = [content]
+    if line["type"] is MemoryType.CONTEXT and len(content) > limits.CONTENT_CHARS:
+        with suppress(Invalid):
+            texts = split(content)
     if not 1 < len(texts) <= MOST_PARTS:
         yield line
         return
@@ -213,7 +221,10 @@ def _in_parts(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _checked(written: Mapping[str, Any]) -> bytes:
     """Format a memory as a line. Raise `Invalid` if an import would refuse it."""
     kept = {name: value for name, value in written.items() if value is not None and value not in _NOTHING}
-    raw = as_line({"kind": "memory", **kept})
+    try:
+        raw = as_line({"kind": "memory", **kept})
+    except orjson.JSONEncodeError:
+        raise Invalid("", "has a text that is not valid Unicode, or a number of more than 64 bits") from None
     line = parse_line(raw)
     if isinstance(line, MemoryLine):
         line.check()

@@ -2,11 +2,11 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from openbrain.domain.errors import Invalid, SetupError
 from openbrain_cli.memories.transfer.foreign.rows import Row, Table
@@ -22,20 +22,21 @@ def is_sqlite(path: Path) -> bool:
 
 
 def sqlite_tables(path: Path) -> set[str]:
-    with closing(_opened(path)) as connection:
+    with _opened(path) as connection:
         return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
 def sqlite_rows(path: Path, query: str) -> Iterator[Row]:
-    with closing(_opened(path)) as connection:
+    with _opened(path) as connection:
         connection.row_factory = sqlite3.Row
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         for row in connection.execute(query):
             yield dict(row)
 
 
 def table_at(url: str, table: str, name: str) -> Table:
     """The store's table at `mysql://user:password@host:port/database` or `sqlite:///path`."""
-    parts = urlsplit(url)
+    parts = _parts(url)
     scheme = parts.scheme.partition("+")[0]
     query = f"SELECT * FROM {table}"  # noqa: S608 - the name is one of ours
     if scheme == "sqlite":
@@ -50,11 +51,22 @@ def table_at(url: str, table: str, name: str) -> Table:
     return Table(name, f"{parts.hostname}{parts.path}", partial(_server_rows, url, query))
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     try:
-        return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            yield connection
     except sqlite3.Error as error:
-        raise SetupError(f"{path} can't be opened: {error}") from None
+        raise SetupError(f"{path} can't be read: {error}") from None
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - raises an error if it is no number
+    except ValueError:
+        raise Invalid("--database", "is no URL: its host or port can't be read") from None
+    return parts
 
 
 def _server_rows(url: str, query: str) -> Iterator[Row]:
@@ -74,10 +86,10 @@ def _server_rows(url: str, query: str) -> Iterator[Row]:
     except pymysql.Error as error:
         raise SetupError(f"the database can't be reached: {error.args[-1]}") from None
     with connection, connection.cursor() as cursor:
-        cursor.execute("SET time_zone = '+00:00'")
         try:
+            cursor.execute("SET time_zone = '+00:00'")
             cursor.execute(query)
+            while some := cursor.fetchmany(_FETCHED):
+                yield from some
         except pymysql.Error as error:
             raise SetupError(f"the table can't be read: {error.args[-1]}") from None
-        while some := cursor.fetchmany(_FETCHED):
-            yield from some

@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from datetime import datetime
+from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
@@ -23,15 +23,19 @@ def text(value: object) -> str:
 
 def memory_id(store: str, value: object) -> str:
     """The row's id if it is a UUID, else a UUID derived from the store and the id."""
-    given = text(value).strip().lower()
+    # JSON may have half a surrogate pair, which no digest takes.
+    given = text(value).strip().lower().encode(errors="replace").decode()
     return given if is_uuid(given) else str(uuid.uuid5(_NAMESPACE, f"{store}\0{given}"))
 
 
 def moment(value: object) -> str | None:
-    """A time as ISO 8601; UTC if it has no time zone."""
+    """A time as ISO 8601; UTC if it has no time zone. None if it is in no year that UTC has."""
     given = value.isoformat() if isinstance(value, datetime) else value
     at = when(_with_minutes(given))
-    return at.isoformat() if at else None
+    try:
+        return at.isoformat() if at and at.astimezone(UTC) else None
+    except OverflowError:
+        return None
 
 
 def _with_minutes(value: object) -> object:

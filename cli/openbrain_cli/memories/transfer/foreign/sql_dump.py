@@ -13,7 +13,9 @@ STATEMENT_CHARS = 256 * 1024 * 1024
 """A longer statement is refused."""
 _NAME = r"(?:[`\"\[]?\w+[`\"\]]?\.)?[`\"\[]?(?P<table>\w+)[`\"\]]?"
 _INSERT = re.compile(
-    rf"\s*(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+{_NAME}\s*(?:\((?P<columns>[^)]*)\))?\s*VALUES\s*", re.IGNORECASE
+    rf"\s*(?:INSERT|REPLACE)\s+(?:IGNORE\s+)?INTO\s+{_NAME}\s*(?:\((?P<columns>[^)]*)\))?\s*"
+    r"(?:OVERRIDING\s+(?:SYSTEM|USER)\s+VALUE\s+)?VALUES\s*",
+    re.IGNORECASE,
 )
 _CREATE = re.compile(rf"\s*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}\s*\(", re.IGNORECASE)
 _COPY = re.compile(rf"\s*COPY\s+{_NAME}\s*\((?P<columns>[^)]*)\)\s+FROM\s+stdin", re.IGNORECASE)
@@ -26,7 +28,13 @@ _COPY_ESCAPE = re.compile(r"\\(.)")
 
 def tables(path: Path) -> set[str]:
     """Names of the tables that the dump creates or fills."""
-    return {match["table"] for text in _statements(path) if (match := _named(text)) is not None}
+    statements = _statements(path)
+    names = set()
+    for text in statements:
+        if (match := _named(text)) is not None:
+            names.add(match["table"])
+            _skip_copied(text, statements)
+    return names
 
 
 def rows(path: Path, table: str) -> Rows:
@@ -35,9 +43,11 @@ def rows(path: Path, table: str) -> Rows:
     statements = _statements(path)
     for text in statements:
         match = _named(text)
-        if match is None or match["table"] != table:
+        if match is None:
             continue
-        if _CREATE.match(text):
+        if match["table"] != table:
+            _skip_copied(text, statements)
+        elif _CREATE.match(text):
             columns = _created(text, match.end())
         elif _COPY.match(text):
             yield from _copied(statements, _columns(match["columns"]))
@@ -53,20 +63,20 @@ def _named(text: str) -> re.Match[str] | None:
 
 def _statements(path: Path) -> Iterator[str]:
     """Yield the statements; after a COPY, yield its lines of data one by one."""
-    mysql: bool | None = None
+    mysql = False
     with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
         lines: list[str] = []
         size, open_text = 0, False
         for line in _lines(file):
             if not lines and (not line.strip() or line.startswith(_COMMENT)):
                 continue
-            if not lines and mysql is None and "`" in line:
-                mysql = True
+            if not lines:
+                mysql = _is_mysql(line.partition("'")[0])
             lines.append(line)
             size += len(line)
             if size > STATEMENT_CHARS:
                 raise Invalid("PATHS", f"{path.name} holds a statement of more than {STATEMENT_CHARS} characters")
-            open_text ^= _opens(line, mysql=bool(mysql))
+            open_text ^= _opens(line, mysql=mysql)
             if not open_text and line.rstrip().endswith(";"):
                 text = "".join(lines)
                 lines, size = [], 0
@@ -86,6 +96,11 @@ def _block(file: IO[str]) -> Iterator[str]:
         yield line
         if line.startswith("\\."):
             return
+
+
+def _is_mysql(head: str) -> bool:
+    """True if names are quoted as in MySQL, whose texts have backslash escapes. `head` has no text of a row."""
+    return "`" in head
 
 
 def _opens(line: str, *, mysql: bool) -> bool:
@@ -116,7 +131,7 @@ def _created(text: str, at: int) -> list[str]:
 
 
 def _inserted(text: str, at: int, columns: list[str]) -> Iterator[Row | BrokenRow]:
-    mysql = "`" in text[:at]
+    mysql = _is_mysql(text[:at])
     if not columns:
         yield BrokenRow("the dump does not name the columns of this table: include its CREATE TABLE")
         return
@@ -130,15 +145,25 @@ def _inserted(text: str, at: int, columns: list[str]) -> Iterator[Row | BrokenRo
         yield BrokenRow("can't be read, nor can the rest of its statement")
 
 
+def _skip_copied(text: str, statements: Iterator[str]) -> None:
+    """After a COPY, skip its lines: they are data, even if one looks like a statement."""
+    if _COPY.match(text):
+        for _ in _copied(statements, []):
+            pass
+
+
 def _copied(lines: Iterator[str], columns: list[str]) -> Iterator[Row | BrokenRow]:
     for line in lines:
         if line.startswith("\\."):
             return
-        cells = line.rstrip("\n").split("\t")
+        if not line.endswith("\n"):
+            break
+        cells = line.rstrip("\r\n").split("\t")
         if len(cells) != len(columns):
             yield BrokenRow(f"has {len(cells)} values for {len(columns)} columns")
             continue
         yield {name: None if cell == "\\N" else _plain(cell) for name, cell in zip(columns, cells, strict=True)}
+    yield BrokenRow("the dump ends within the table: it was cut off")
 
 
 def _plain(cell: str) -> str:

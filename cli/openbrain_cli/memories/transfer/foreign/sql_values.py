@@ -15,6 +15,7 @@ _CAST = r"(?:::\w+(?:\(\d+\))?(?:\[\])?)?"
 _CALL = re.compile(r"(?P<name>replace|unistr)\(", re.IGNORECASE)
 _CHARACTER = re.compile(r"\s*char\((\d+)\)\s*", re.IGNORECASE)
 _SPACE = re.compile(r"\s*")
+_END = re.compile(r"(?:(?:AS|ON|RETURNING)\b[^;]*)?;?\s*\Z", re.IGNORECASE)
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 _ESCAPED = re.compile(r"\\(.)|''", re.DOTALL)
 _UNICODE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-9a-fA-F]{4})|(\\))")
@@ -26,7 +27,8 @@ class NoValue(Exception):
 
 
 def tuples(text: str, at: int, *, mysql: bool) -> Iterator[list[Any]]:
-    """Yield the values of each tuple in `(…), (…);` from `at` on. Raise `NoValue` at anything else."""
+    """Yield the values of each tuple in `(…), (…);` from `at` on. Raise `NoValue` at anything else, also if another
+    statement follows."""
     reader = _Reader(text, at, mysql=mysql)
     while True:
         reader.expect("(")
@@ -36,6 +38,7 @@ def tuples(text: str, at: int, *, mysql: bool) -> Iterator[list[Any]]:
         reader.expect(")")
         yield values
         if not reader.sees(","):
+            reader.end()
             return
 
 
@@ -58,6 +61,11 @@ class _Reader:
 
     def expect(self, mark: str) -> None:
         if not self.sees(mark):
+            raise NoValue
+
+    def end(self) -> None:
+        """Raise `NoValue` unless the statement ends here, or with what to do about rows that exist."""
+        if not _END.match(self._text, self._next()):
             raise NoValue
 
     def value(self) -> Any:

@@ -15,6 +15,8 @@ from openbrain_cli.memories.transfer.foreign import databases, sql_dump
 from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Rows, record
 
 DATABASES = (".db", ".sqlite", ".sqlite3")
+_NULLS = ("NULL", "\\N")
+"""How databases write a missing value in CSV, as an empty cell is an empty text."""
 
 
 def rows_of_table(path: Path, table: str, fits: Callable[[AbstractSet[str]], bool]) -> Callable[[], Rows] | None:
@@ -55,8 +57,11 @@ def records(path: Path) -> Rows:
     if path.suffix.lower() in LINES:
         yield from _lines(path)
         return
-    file = opened(path) if path.suffix.lower() in ENDINGS else json_file(path)
-    yield from map(record, file.rows())
+    if path.suffix.lower() in ENDINGS:
+        for row in opened(path).rows():
+            yield {name: None if cell in _NULLS else cell for name, cell in row.items()}
+        return
+    yield from map(record, json_file(path).rows())
 
 
 def _lines(path: Path) -> Iterator[Row | BrokenRow]:

@@ -188,7 +188,7 @@ async def rotate_key(call: Call[RotateBody, WorkspaceQuery]) -> Response:
     """
     workspace_id, now = workspace_of(call, call.query.workspace_id, "keys"), call.api.clock.now()
     old = found(await call.api.store.api_keys.key(workspace_id, call.path["id"]), "key")
-    key, secret = successor(old, now)
+    key, secret = successor(old, now, await call.api.store.api_keys.full_expiry(workspace_id, old.id))
     ends_at = now + call.body.overlap_s * MICROSECONDS
     replaced = await call.api.store.api_keys.replace_key(key, hash_secret(secret), ends_at)
     call.api.keyring.look_again()

@@ -10,17 +10,19 @@ from openbrain.contract.admin.lifecycle import (
     DedupeBody,
     LifecycleBody,
     LifecycleStarted,
+    MemoryFilter,
     PruneBody,
     RefileBody,
 )
 from openbrain.contract.admin.policies import Kept, PoliciesAnswer, PoliciesBody, RetentionAnswer
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import Conflict
+from openbrain.domain.errors import Conflict, Invalid
 from openbrain.domain.memory import DAY
 from openbrain.ports.lifecycle import BACKFILL_ORG, CLEAN, CONSOLIDATE, DEDUPE, JOBS, PRUNE, REFILE, UNDO
 from openbrain.ports.retention import ENDED, HISTORY, OPERATIONS, RECALLS
 from openbrain.ports.store.operations import Operation
 from openbrain.settings import Settings
+from openbrain.usecases.content.admission import admitted_fields
 from openbrain.usecases.tick_schedule import refuse_schedule
 from openbrain_api.handlers.admin.operations import accepted, start_operation
 from openbrain_api.http.parsing import found, id_in
@@ -117,6 +119,7 @@ async def set_policies(call: Call[PoliciesBody, Nothing]) -> Response:
 
     Replaces the whole previous document.
     """
+    _require_storable(call, *call.body.legal_hold, *(policy.body for policy in call.body.policies))
     for number, policy in enumerate(call.body.policies):
         refuse_schedule(f"policies.{number}.schedule", policy.schedule)
     document = call.body.document(call.actor.workspace_id, call.actor.label, call.api.clock.now())
@@ -152,8 +155,17 @@ def _usual_days(settings: Settings) -> dict[str, int]:
 async def started(call: Call[Any, Nothing], kind: str) -> Response:
     """Start the operation of a job with the request's body."""
     body: LifecycleBody = call.body
+    _require_storable(call, body)
     request = body.request(call.actor.workspace_id, call.api.clock.now())
     return await accepted(call, {"dry_run": body.dry_run}, await start_operation(call, kind, request))
+
+
+def _require_storable(call: Call[Any, Any], *filters: MemoryFilter) -> None:
+    """Refuse a source or tag that the content policy does not store: masked, it would select other memories."""
+    admission = call.api.content_policy.of(call.actor.workspace_id)
+    for item in filters:
+        for name in admitted_fields({"source": item.source, "tags": item.tags}, admission):
+            raise Invalid(name, "holds what the content policy masks, so it can't be kept as a filter: use another one")
 
 
 def _undoable(operation: Operation, since: int) -> None:

@@ -8,6 +8,7 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.ports.store.operations import TRACES, Operation
 from openbrain.ports.store.writes import FORGET, Bulk, Living
 from openbrain.usecases import stored_criteria
+from openbrain.usecases.content.admission import texts_of
 from openbrain_api.handlers.admin.operations import accepted, awaited, planned, start_operation
 from openbrain_api.handlers.brain.memories import changed, shown_memory
 from openbrain_api.http import parsing
@@ -119,8 +120,9 @@ async def start_forgetting(
 ) -> Operation:
     """Queue the operation that forgets or erases what these criteria matched."""
     more = {"made_by": living.newest, "erase": erase, "reason": reason}
-    # A filter may quote text that must leave no trace, so an erasure's criteria are kept apart.
-    request = {TRACES: criteria, **more} if erase else {**criteria, **more}
+    # A filter may quote text that must leave no trace, or that the content policy does not store: it is kept apart.
+    apart = erase or not call.api.content_policy.of(call.actor.workspace_id).passes(texts_of(criteria))
+    request = {TRACES: criteria, **more} if apart else {**criteria, **more}
     if erase:
         call.api.recaller.forget_queries()
     return await start_operation(call, FORGET, request, living.rows)

@@ -84,9 +84,10 @@ async def remember(call: Call[RememberBody, Nothing]) -> Response:
 async def remember_batch(call: Call[BatchBody, Nothing]) -> Response:
     """Store up to 500 memories; each succeeds or fails on its own."""
     key = parsing.idempotency_key(call.headers)
-    prepared = [
-        _prepared(call, given, f"{key}#{number}" if key else "") for number, given in enumerate(call.body.memories)
-    ]
+    prepared = []
+    for number, given in enumerate(call.body.memories):
+        prepared.append(_prepared(call, given, f"{key}#{number}" if key else ""))
+        await asyncio.sleep(0)  # a long text takes milliseconds: let other requests run
     outcomes = await call.api.committer.remember_each(prepared)
     ids = [outcome.memory.id for outcome in outcomes if outcome.memory is not None]
     rows, headers = await _all_awaited(call, list(dict.fromkeys(ids)))

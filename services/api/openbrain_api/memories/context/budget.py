@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from openbrain.contract.brain.context import ContextItem, Section
 from openbrain.domain.text.tokens import estimated_tokens
+from openbrain.vault.pages.bodies import clipped
 from openbrain_api.memories.context.fenced_text import HEAD_TOKENS, HEADING_TOKENS, written
 
 WHOLE = (Section.ALARMS, Section.HAND_OVER)
@@ -35,16 +36,24 @@ class _Page:
 def fitted(
     items: Sequence[ContextItem], budget: int, memories: int, page: int
 ) -> tuple[Sequence[ContextItem], Sequence[ContextItem]]:
-    """The items of this page (from 1) in order, and the items for later pages. An item too long for any page is left
-    out."""
+    """The items of this page (from 1) in order, and the items for later pages. The text of an item that is too long for
+    any page is shortened."""
     room = budget - HEAD_TOKENS
-    left = [(item, cost) for item in items if (cost := estimated_tokens(written(item))) <= room - HEADING_TOKENS]
+    left = [fit for item in items if (fit := _shortened(item, room - HEADING_TOKENS)) is not None]
     chosen: Sequence[ContextItem] = ()
     for _ in range(page):
         places = _chosen(left, room, memories)
         chosen = [item for place, (item, _) in enumerate(left) if place in places]
         left = [item for place, item in enumerate(left) if place not in places]
     return chosen, [item for item, _ in left]
+
+
+def _shortened(item: ContextItem, room: int) -> tuple[ContextItem, int] | None:
+    """The item and its tokens, at most `room`; None if not even its provenance fits."""
+    while (cost := estimated_tokens(f"{written(item)}\n")) > room and len(item.text) > 1:
+        chars = max(1, min(len(item.text) - 1, len(item.text) * room // cost))
+        item = item.model_copy(update={"text": clipped(item.text, chars), "clipped": True})
+    return (item, cost) if cost <= room else None
 
 
 def _chosen(items: Sequence[tuple[ContextItem, int]], room: int, memories: int) -> set[int]:

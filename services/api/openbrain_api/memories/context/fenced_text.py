@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 
 from openbrain.contract.brain.context import ContextItem, Section
-from openbrain.domain.text.displayed import model_text, one_line
+from openbrain.domain.text.displayed import model_line, model_text
 from openbrain.domain.text.instructions import TextLabel
 from openbrain.domain.times import from_datetime, to_iso
 
@@ -26,9 +26,10 @@ HEADINGS = {
     Section.TAGS: "Most used tags",
 }
 INSTRUCTS = "tries to instruct its reader"
-HEAD_TOKENS = 90
-"""Most tokens of notice and marks."""
-HEADING_TOKENS = 12
+HEAD_TOKENS = 102
+"""Most tokens of notice and marks: a digest may have as many as it has characters."""
+HEADING_TOKENS = 14
+"""Most tokens of a heading with its line end."""
 
 
 def fenced(items: Sequence[ContextItem]) -> str:
@@ -47,11 +48,11 @@ def fenced(items: Sequence[ContextItem]) -> str:
 
 def written(item: ContextItem) -> str:
     """One item: a line with its provenance, then its text indented, so that the text never begins a line."""
-    attributes = [f"{item.kind} {one_line(item.id)}", one_line(item.state)]
-    attributes += [f"by {one_line(item.agent_id)}"] if item.agent_id else []
-    attributes += [f"from {one_line(item.source)}"] if item.source and item.source != "manual" else []
+    attributes = [f"{item.kind} {model_line(item.id)}", model_line(item.state)]
+    attributes += [f"by {model_line(item.agent_id)}"] if item.agent_id else []
+    attributes += [f"from {model_line(item.source)}"] if item.source and item.source != "manual" else []
     scope = "/".join(part for part in (item.org, item.project) if part)
-    attributes += [one_line(scope)] if scope else []
+    attributes += [model_line(scope)] if scope else []
     attributes += [f"confidence {item.confidence:g}"] if item.confidence is not None and item.confidence < 1 else []
     attributes += [to_iso(from_datetime(item.at))[:10]] if item.at is not None else []
     attributes += [INSTRUCTS] if TextLabel.INSTRUCTION in item.labels else []

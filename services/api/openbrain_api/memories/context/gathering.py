@@ -25,6 +25,8 @@ MOST = 200
 """Most memories read for one part."""
 RECENT = 20
 ALARMS = 50
+HALTS = 100
+"""Open halts read at once."""
 TAGS = 12
 HAND_OVER = "hand-over"
 """The tag of hand-overs from one session to the next."""
@@ -74,10 +76,24 @@ async def last_hand_over(store: Store, viewer: Viewer, org: str, project: str, n
 async def open_incidents(
     store: Store, viewer: Viewer, org: str, project: str, limit: int
 ) -> tuple[Sequence[Halt], Sequence[Signal]]:
-    """Open halts that apply to work in that org and project, and open signals of severity warning or higher."""
-    halts = await store.halts.halts(viewer, limit, states=(HaltState.OPEN,))
+    """Open halts that apply to work in that org and project, and open signals of severity warning or higher; the newest
+    `limit` of each."""
     wanted = SignalFilter(states=OPEN_STATES, min_severity=Severity.WARNING, org=org, project=project)
-    return [row for row in halts if row.concerns(org, project)], await store.signals.signals(viewer, wanted, limit)
+    halts = await _open_halts(store, viewer, org, project, limit)
+    return halts, await store.signals.signals(viewer, wanted, limit)
+
+
+async def _open_halts(store: Store, viewer: Viewer, org: str, project: str, limit: int) -> Sequence[Halt]:
+    """Read on until there are enough that apply: those of other projects must not hide an older one."""
+    found: list[Halt] = []
+    before: tuple[int, str] | None = None
+    while len(found) < limit:
+        rows = await store.halts.halts(viewer, HALTS, states=(HaltState.OPEN,), before=before)
+        found += [row for row in rows if row.concerns(org, project)]
+        if len(rows) < HALTS:
+            break
+        before = rows[-1].raised_at, rows[-1].id
+    return found[:limit]
 
 
 class _Memories:

@@ -49,7 +49,7 @@ class Export:
             self._counts["memories"] += len(page)
             yield self._written(block)
             if self._whole:
-                async for part in self._about([kept.memory.id for kept in page]):
+                async for part in self._about({kept.memory.id: kept.memory.revision for kept in page}):
                     yield self._written(part)
             last = page[-1].memory
             yield self._written(transfer_writing.mark_line(f"{last.created_at}.{last.id}"))
@@ -73,14 +73,18 @@ class Export:
             for kept in page
         ]
 
-    async def _about(self, ids: Sequence[str]) -> AsyncGenerator[bytes, None]:
+    async def _about(self, revisions: Mapping[str, int]) -> AsyncGenerator[bytes, None]:
+        """Yield lineage and history. `revisions`: those of the written rows, by id. Changes since then are left out:
+        the rows don't have them."""
+        ids = list(revisions)
         links = await self._transfer.links(ids)
         self._counts["lineage"] += len(links)
         yield b"".join(map(transfer_writing.lineage_line, links))
         entries, after = await self._transfer.history(ids, HISTORY_ROWS)
         while entries:
-            self._counts["history"] += len(entries)
-            yield b"".join(map(transfer_writing.history_line, entries))
+            known = [entry for entry in entries if entry.revision <= revisions[entry.memory_id]]
+            self._counts["history"] += len(known)
+            yield b"".join(map(transfer_writing.history_line, known))
             entries, after = await self._transfer.history(ids, HISTORY_ROWS, after) if after else ((), None)
 
     def _written(self, part: bytes) -> bytes:

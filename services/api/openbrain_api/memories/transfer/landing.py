@@ -1,16 +1,19 @@
 """Importers of lines: verbatim, or as submissions."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import orjson
 
+from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid, OpenBrainError, QuotaExceeded
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import content_hash, transfer_id
 from openbrain.domain.memory import MICROSECONDS, Memory, with_labels
+from openbrain.domain.times import from_datetime
 from openbrain.ports.content import Admission
 from openbrain.ports.store.transfer import HistoryRow, Item, Landed, Link, StoredMemory
 from openbrain.ports.store.writes import Origin, Status, Write
@@ -78,6 +81,7 @@ class VerbatimImport(_Counting):
                 items.append((number, self._item(line)))
             except OpenBrainError as error:
                 refused.append((number, error))
+            await asyncio.sleep(0)  # a long text takes milliseconds: let requests run
         if not items:
             return refused
         rows = [item for _, item in items]
@@ -137,6 +141,8 @@ class VerbatimImport(_Counting):
             changed["tags"] = with_labels(changed.get("tags", memory.tags), looked.tags)
         if "content" in changed:
             changed["content"] = normalised(changed["content"])
+            if len(changed["content"]) > limits.CONTENT_CHARS:  # as an offer; no import would take its export
+                raise Invalid("content", f"must be at most {limits.CONTENT_CHARS} characters with masks")
             changed["content_hash"] = content_hash(changed["content"])
         return replace(memory, **changed) if changed else memory
 
@@ -190,21 +196,32 @@ class SubmissionImport(_Counting):
     async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
         refused: list[Refused] = []
         writes: list[tuple[int, str, Write]] = []
+        ids: set[str] = set()
         for number, line in chunk:
             if not isinstance(line, MemoryLine):
                 continue
-            if line.ended:
+            if line.ended or self._has_expired(line):
                 self.skipped += 1
                 continue
+            await asyncio.sleep(0)  # a long text takes milliseconds: let requests run
             try:
-                writes.append((number, line.id, self._write(line)))
+                write = self._write(line)
             except OpenBrainError as error:
                 refused.append((number, error))
+                continue
+            if write.memory.id in ids:
+                self.present += 1
+                continue
+            ids.add(write.memory.id)
+            writes.append((number, line.id, write))
         new = await self._unknown(writes)
         self.present += len(writes) - len(new)
         created = await (self._weigh(new) if self.dry_run else self._store(new, refused))
         await self.given_vectors.take(_with_lines(chunk, [(number, write.memory) for number, write in created]))
         return refused
+
+    def _has_expired(self, line: MemoryLine) -> bool:
+        return line.expires_at is not None and from_datetime(line.expires_at) <= self.api.clock.now()
 
     def _write(self, line: MemoryLine) -> Write:
         line.check()

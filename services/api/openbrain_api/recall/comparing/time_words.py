@@ -38,7 +38,7 @@ _TIME_WORDS = re.compile(
     | {_DAY}\ (?:of\ )?{_MONTH}(?:,?\ {_YEAR})?
     | {_MONTH}\ {_DAY}(?:,?\ {_YEAR})?
     | {_MONTH},?\ (?:of\ )?{_YEAR}
-    | (?:in|during)\ {_MONTH}(?!,?\ (?:of\ )?{_YEAR})
+    | (?:in|during)\ {_MONTH}(?!\.?,?\ (?:of\ )?{_YEAR})
     | (?:in|during|of)\ {_YEAR}
     )\b""",
     re.IGNORECASE | re.VERBOSE,

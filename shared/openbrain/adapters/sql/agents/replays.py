@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, func, select, update
 
 from openbrain.adapters.sql.agents.standing_queries import begin_replay, query_from_row
 from openbrain.adapters.sql.engine.database import Part
@@ -22,7 +22,7 @@ class SqlReplays(Part):
 
     async def replays(self, limit: int) -> Sequence[Replay]:
         query = select(standing_replays).join(standing_queries, _QUERY).where(_STANDS)
-        return await self._read(_replays, query.order_by(standing_replays.c.query_id).limit(limit))
+        return await self._read(_replays, query.order_by(func.random()).limit(limit))
 
     async def replays_of(self, ids: Sequence[str]) -> Mapping[str, Replay]:
         query = select(standing_replays).where(standing_replays.c.query_id.in_(ids))

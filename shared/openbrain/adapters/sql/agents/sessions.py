@@ -17,6 +17,7 @@ from openbrain.adapters.sql.outbox.event_bytes import session_started
 from openbrain.adapters.sql.schema.agent_tables import OF_SESSION, session_agents, sessions
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import NotFound, TryLater
+from openbrain.domain.ids import made_at
 from openbrain.ports.agents import Policy, Promoted, Session, Started
 from openbrain.ports.store.writes import Origin
 
@@ -60,18 +61,24 @@ class SqlSessions(TimedPart):
         return await self._read(_agents, workspace_id, agent_id, session_id)
 
     async def hand_overs(self, viewer: Viewer, org: str, project: str, limit: int) -> Sequence[str]:
+        hand_over, ended_at = sessions.c.hand_over_id, sessions.c.ended_at
         query = (
-            select(sessions.c.hand_over_id)
+            select(hand_over, ended_at)
             .where(sessions.c.workspace_id == viewer.workspace_id, of_orgs(viewer, sessions.c.org))
-            .where(sessions.c.project == project, sessions.c.hand_over_id.is_not(None))
-            .order_by(sessions.c.ended_at.desc())
+            .where(sessions.c.project == project, hand_over.is_not(None))
             .limit(limit)
         )
         if not project:
             query = query.where(sessions.c.agent_id == viewer.agent_id)
         if org:
             query = query.where(sessions.c.org == org)
-        return [row["hand_over_id"] for row in await self._rows(query)]
+        rows = [
+            *await self._rows(query.where(ended_at.is_not(None)).order_by(ended_at.desc())),
+            # A session that is continued has no end, but what it left is still a hand-over.
+            *await self._rows(query.where(ended_at.is_(None)).order_by(hand_over.desc())),
+        ]
+        rows.sort(key=lambda row: made_at(row["hand_over_id"]) if row["ended_at"] is None else row["ended_at"])
+        return [row["hand_over_id"] for row in reversed(rows)][:limit]
 
     async def end_session(self, session: Session, hand_over_id: str | None, at: int) -> Session:
         values: dict[str, Any] = {"ended_at": at}

@@ -101,6 +101,20 @@ class Part:
         """Run one INSERT, UPDATE or DELETE in a transaction. Return the number of rows."""
         return await self._database.write(lambda connection: connection.execute(statement).rowcount)
 
+    async def _removes(
+        self, fn: Callable[Concatenate[Connection, P], bool | int], *given: P.args, **named: P.kwargs
+    ) -> bool:
+        """Like `_write`, for a function that tells whether it removed something. A retry after a lost response to the
+        commit finds nothing left to remove: what the first attempt told counts."""
+        removed = False
+
+        def remove(connection: Connection) -> bool:
+            nonlocal removed
+            removed = bool(fn(connection, *given, **named)) or removed
+            return removed
+
+        return await self._database.write(remove)
+
     async def _remove(self, table: Table, past: Select[Any]) -> int:
         """Remove the rows whose ids a query returns. Return their number."""
 

@@ -44,6 +44,9 @@ class SqlApiKeys(TimedPart):
         """Return the key in any state."""
         return await self._read(_one_key, workspace_id, key_id)
 
+    async def full_expiry(self, workspace_id: str, key_id: str) -> int | None:
+        return await self._read(_full_expiry, workspace_id, key_id)
+
     async def replace_key(self, key: ApiKey, secret_hash: str, ends_at: int) -> ApiKey:
         return await self._write(_replace, key, secret_hash, ends_at, self._clock.now())
 
@@ -70,6 +73,19 @@ def _open_keys(connection: Connection, ids: Sequence[str], now: int) -> frozense
 def _one_key(connection: Connection, workspace_id: str, key_id: str, *, lock: bool = False) -> ApiKey | None:
     query = select(*_KEY).where(api_keys.c.workspace_id == workspace_id, api_keys.c.id == key_id)
     return first_of(connection, query.with_for_update() if lock else query, _key)
+
+
+def _full_expiry(connection: Connection, workspace_id: str, key_id: str) -> int | None:
+    """The expiry of its last successor, revoked or not: a rotation shortens that of the replaced key alone."""
+    table = api_keys.c
+    expires_at = None
+    query = select(table.id, table.expires_at).where(table.workspace_id == workspace_id)
+    row = connection.execute(query.where(table.id == key_id)).one_or_none()
+    while row is not None:
+        expires_at = row.expires_at
+        following = query.where(table.replaces_id == row.id).order_by(table.created_at, table.id).limit(1)
+        row = connection.execute(following).one_or_none()
+    return expires_at
 
 
 def _replace(connection: Connection, key: ApiKey, secret_hash: str, ends_at: int, now: int) -> ApiKey:

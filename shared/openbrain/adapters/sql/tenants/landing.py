@@ -54,7 +54,10 @@ class Landing:
 
     def land(self, items: Sequence[Item]) -> list[Landed]:
         self._find_holders({element for item in items for element in _named(item)})
-        kept = {self._own(item.memory.id): item for item in items if isinstance(item, StoredMemory)}
+        kept: dict[str, StoredMemory] = {}
+        for item in items:
+            if isinstance(item, StoredMemory):
+                kept.setdefault(self._own(item.memory.id), item)
         new = {memory_id: item for memory_id, item in kept.items() if memory_id not in self._holders}
         self._insert_memories(new)
         histories = self._insert_history([item for item in items if isinstance(item, HistoryRow)], new)

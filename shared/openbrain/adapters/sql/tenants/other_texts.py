@@ -10,6 +10,7 @@ from openbrain.adapters.sql.schema.agent_tables import messages, standing_querie
 from openbrain.adapters.sql.schema.signal_tables import halts, signal_history, signals
 from openbrain.adapters.sql.schema.tables import recall_feedback, recalls
 from openbrain.domain.signals.values import Step
+from openbrain.domain.text.spelling import spellings
 from openbrain.domain.times import to_iso
 from openbrain.ports.cleaning import ERASED, OtherText, OtherTextsCursor, Party
 
@@ -43,7 +44,8 @@ class Texts(NamedTuple):
             return mine
         mine.append(or_(*(and_(column[name] != "", column[name] != ERASED) for name in self.names)))
         if party.says:
-            mine.append(or_(*(holds_text(column[name], party.says.lower()) for name in self.names)))
+            said = [each.lower() for each in spellings(party.says)]
+            mine.append(or_(*(holds_text(column[name], each) for name in self.names for each in said)))
         if party.speakers:
             mine.append(column[self.by].in_(party.speakers))
         if party.agents:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Table, and_, delete, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, delete, select
 
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import insert_missing
@@ -19,7 +19,7 @@ class SqlGroups(TimedPart):
         return Pause(**await self._write(_standing, group_pauses, row))
 
     async def resume_group(self, name: str) -> bool:
-        return await self._change(delete(group_pauses).where(group_pauses.c.name == name)) > 0
+        return await self._removes(_delete, group_pauses, group_pauses.c.name == name)
 
     async def pauses(self) -> Sequence[Pause]:
         query = select(group_pauses).order_by(group_pauses.c.name)
@@ -31,7 +31,7 @@ class SqlGroups(TimedPart):
 
     async def unregister_group(self, stream: str, name: str) -> bool:
         this = outside_groups.c.stream == stream, outside_groups.c.name == name
-        return await self._change(delete(outside_groups).where(*this)) > 0
+        return await self._removes(_delete, outside_groups, *this)
 
     async def outside_groups(self) -> Sequence[OutsideGroup]:
         query = select(outside_groups).order_by(outside_groups.c.stream, outside_groups.c.name)
@@ -43,3 +43,7 @@ def _standing(connection: Connection, table: Table, row: Mapping[str, Any]) -> R
     connection.execute(insert_missing(connection.dialect, table), row)
     key = and_(*(column == row[column.name] for column in table.primary_key))
     return connection.execute(select(table).where(key)).mappings().one()
+
+
+def _delete(connection: Connection, table: Table, *these: ColumnElement[bool]) -> int:
+    return connection.execute(delete(table).where(*these)).rowcount

@@ -118,6 +118,13 @@ def _alone(
     return outcomes[0]
 
 
+def without(refusal: QuotaExceeded, memories: Sequence[Memory]) -> QuotaExceeded:
+    """The refusal as it reads once these memories, which it counted, are rolled back."""
+    counted = total(memories)
+    mine = counted.memories if refusal.field == "max_memories" else counted.bytes
+    return QuotaExceeded(refusal.field, refusal.limit, refusal.used - mine)
+
+
 def admit(connection: Connection, workspace_id: str, added: Usage, now: int) -> None:
     """Count what this transaction will add; `QuotaExceeded` if it does not fit."""
     row = connection.execute(select(*_QUOTA).where(workspaces.c.id == workspace_id, _LIMITED)).one_or_none()

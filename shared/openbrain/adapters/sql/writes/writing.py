@@ -1,6 +1,7 @@
 """Writes of users to memories, each in one transaction."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Concatenate, ParamSpec
 
 from sqlalchemy import Connection
@@ -13,11 +14,11 @@ from openbrain.adapters.sql.writes.editing import edit_memory, forget_memory
 from openbrain.adapters.sql.writes.erasing import end_living, erase_memory, measure_living, newest
 from openbrain.adapters.sql.writes.expiry import expire_due, purge_idempotency_keys
 from openbrain.adapters.sql.writes.idempotency import blank_keys
-from openbrain.adapters.sql.writes.quotas import Quotas, remember_within
+from openbrain.adapters.sql.writes.quotas import Quotas, remember_within, without
 from openbrain.adapters.sql.writes.remember import remember
 from openbrain.adapters.sql.writes.restoring import restore_memory
 from openbrain.domain.access.visibility import Condition, Viewer
-from openbrain.domain.errors import Invalid, TryLater
+from openbrain.domain.errors import Invalid, QuotaExceeded, TryLater
 from openbrain.domain.memory import Memory
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.writes import (
@@ -39,6 +40,14 @@ _RACES = 5
 P = ParamSpec("P")
 
 
+class _NotWhole(Exception):
+    """Rolls back a text of which not all parts would be stored."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
 class SqlMemoryWrites(TimedPart):
     """`ports.writes.MemoryWrites`."""
 
@@ -49,15 +58,19 @@ class SqlMemoryWrites(TimedPart):
         self._quotas = Quotas(clock) if quotas is None else quotas
         self._recent = RecentRows() if recent is None else recent
 
-    async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
+    async def remember(self, writes: Sequence[Write], *, whole: bool = False) -> Sequence[Outcome]:
         """Write the whole batch at once; if that fails, each write in a savepoint. New rows are kept for the projectors
         of this process."""
         if not writes:
             return []
         now = self._clock.now()
         try:
-            outcomes = await self._write(self._remember, writes, now)
+            outcomes = await self._write(self._whole if whole else self._remember, writes, now)
+        except _NotWhole as instead:
+            return [instead.outcome] * len(writes)
         except _REFUSED:
+            if whole:
+                raise
             outcomes = await self._write(self._each, writes, now)
         self._recent.keep(outcome.memory for outcome in outcomes if outcome.status is Status.CREATED and outcome.memory)
         return outcomes
@@ -125,6 +138,18 @@ class SqlMemoryWrites(TimedPart):
 
     def _each(self, connection: Connection, writes: Sequence[Write], now: int) -> list[Outcome]:
         return [self._alone(connection, write, now) for write in writes]
+
+    def _whole(self, connection: Connection, writes: Sequence[Write], now: int) -> list[Outcome]:
+        outcomes = self._each(connection, writes, now)
+        created = [outcome.memory for outcome in outcomes if outcome.status is Status.CREATED and outcome.memory]
+        for outcome in outcomes:
+            if isinstance(outcome.error, QuotaExceeded):
+                raise _NotWhole(replace(outcome, error=without(outcome.error, created)))
+            if outcome.status is Status.REFUSED:
+                raise _NotWhole(outcome)
+        if created and outcomes[0].status is Status.DUPLICATE:
+            raise _NotWhole(outcomes[0])
+        return outcomes
 
     def _alone(self, connection: Connection, write: Write, now: int) -> Outcome:
         try:

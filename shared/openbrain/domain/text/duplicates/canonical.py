@@ -48,7 +48,7 @@ _REWRITTEN: Final = tuple(
         (r"\bdaily\b", "every day"),
         (r"\b(hour|night|week|month|year)ly\b", r"every \1"),
         (r"(?<=\d)k\b", "000"),
-        (r"(\d[\d.]*) (?:and|or) (?:newer|later|above|higher|up|more)\b", r">= \1"),
+        (r"(?<!\d)(?<!\d\.)(\d[\d.]*) (?:and|or) (?:newer|later|above|higher|up|more)\b", r">= \1"),
         (r"\b(?:at least|no less than|not less than|a minimum of) (?=\w*\d|(?:\w+)\b)", ">= "),
         (r"\b(?:at most|no more than|not more than|up to|a maximum of) (?=\w*\d|(?:\w+)\b)", "<= "),
         (r"\b(?:more|larger|bigger|greater|higher) than (?=\d)", "> "),

@@ -45,7 +45,8 @@ class Claim:
 
 def _said_once(sentences: Sequence[Tokens]) -> tuple[Tokens, ...]:
     """Remove sentences that repeat another one or its beginning."""
-    beginnings = {sentence[:length] for sentence in sentences for length in range(len(sentence))}
+    lengths = {len(sentence) for sentence in sentences}
+    beginnings = {sentence[:length] for sentence in sentences for length in lengths if length < len(sentence)}
     return tuple(dict.fromkeys(sentence for sentence in sentences if sentence not in beginnings))
 
 
@@ -82,6 +83,14 @@ def same_sentence(one: Tokens, other: Tokens) -> bool:
     )
 
 
+def sketch(sentence: Tokens) -> tuple[str, ...]:
+    """Equal for sentences that are the same, so that few must be compared: how their words begin, in no order. A word
+    in singular, in plural or with a typo begins with the same two letters, a number has no typos, and active and
+    passive differ by one `by`."""
+    words = (token.text for token in sentence if token.text != "by")
+    return tuple(sorted(word if any(map(str.isdecimal, word)) else word[:2] for word in words))
+
+
 def _alike(one: Sequence[Token], other: Sequence[Token]) -> bool:
     return len(one) == len(other) and all(map(same_word, one, other))
 
@@ -108,9 +117,10 @@ def _same_list(one: Tokens, other: Tokens) -> bool:
     return not lists[0].isdisjoint(lists[1])
 
 
-def _items(tokens: Tokens) -> frozenset[tuple[tuple[str, ...], ...]]:
-    """The possible readings of a list, independent of order: two items for `a b and c d`, also three for `a b and c`,
-    because commas are lost. Empty if there are several joins, or a number, which may make the order significant."""
+def _items(tokens: Tokens) -> frozenset[tuple[str, tuple[tuple[str, ...], ...]]]:
+    """The possible readings of a list, its join and its items independent of order: two items for `a b and c d`, also
+    three for `a b and c`, because commas are lost. Empty if there are several joins, or a number, which may make the
+    order significant."""
     words = tuple(token.text for token in tokens)
     joins = [at for at, word in enumerate(words) if word in _JOINED]
     if len(joins) != 1 or any(any(letter.isdigit() for letter in word) for word in words):
@@ -119,4 +129,4 @@ def _items(tokens: Tokens) -> frozenset[tuple[tuple[str, ...], ...]]:
     ways = {tuple(sorted((before, last)))}
     if len(last) == 1:
         ways.add(tuple(sorted((word,) for word in (*before, *last))))
-    return frozenset(ways)
+    return frozenset((words[joins[0]], way) for way in ways)

@@ -7,6 +7,8 @@ out.
 from collections.abc import Mapping
 from typing import Final
 
+from openbrain.domain.text.duplicates.tokens import SECURED
+
 _WORDS: Final = """
 abort cancel
 about approximately around roughly circa
@@ -320,7 +322,7 @@ def stem(word: str) -> str:
     """The stem shared by a word's forms; short words are their own stem. Different words rarely share one."""
     if len(word) > 4 and word.endswith("ies"):
         word = f"{word[:-3]}y"
-    elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+    elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) and word not in SECURED:
         word = word[:-1]
     for ending in ("ing", "ed"):
         if word.endswith(ending) and len(word) > len(ending) + 2 and any(vowel in word[:-3] for vowel in "aeiouy"):

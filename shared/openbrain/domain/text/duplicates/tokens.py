@@ -7,7 +7,7 @@ from dataclasses import dataclass
 MOST_CHARS = 20_000
 """A longer text becomes a single token."""
 _TOKEN = re.compile(
-    r"(?:(?<![\w)])[-\u2212])?\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|[<>=\u2260\u2264\u2265%$\u20ac\u00a3+?]"
+    r"(?:(?<![\w)])[-\u2212])?\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)*|(?<=[A-Za-z])#|[<>=\u2260\u2264\u2265%$\u20ac\u00a3+?]"
 )
 _SENTENCE = re.compile(r"(?:^|[.!?:;\n])\W*$")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -21,6 +21,8 @@ _QUALIFIERS = frozenset(
     rarely often always""".split()
 )
 RELATIVE = frozenset("today yesterday tomorrow tonight recently ago last next weekend".split())
+SECURED = frozenset("amqps ftps https imaps ldaps mqtts rediss smtps".split())
+"""No plurals: other protocols than without the `s`."""
 _CONTRACTED = {"cannot": ("can", "not"), "can't": ("can", "not"), "won't": ("will", "not")}
 _ENDINGS = {"ll": ("will",), "d": ("would",), "ve": ("have",), "re": ("are",), "m": ("am",)}
 

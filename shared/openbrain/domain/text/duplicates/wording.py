@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from openbrain.domain.memory import DAY, Memory, Scope
-from openbrain.domain.text.duplicates.tokens import NEGATIONS, RELATIVE, Token, tokens_of
+from openbrain.domain.text.duplicates.tokens import NEGATIONS, RELATIVE, SECURED, Token, tokens_of
 
 SHARE = 0.8
 """The share of one memory's words that the other must contain in the same order."""
@@ -87,7 +87,7 @@ def same_word(one: Token, other: Token) -> bool:
         return False
     short, long = sorted((one.text, other.text), key=len)
     if len(short) >= TYPO_CHARS - 1 and long == f"{short}s":
-        return True
+        return long not in SECURED
     return (
         not (one.spelled or other.spelled)
         and len(short) >= TYPO_CHARS

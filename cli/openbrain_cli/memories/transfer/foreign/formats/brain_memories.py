@@ -17,6 +17,8 @@ _COLUMNS = {"id", "workspace_id", "agent_id", "type", "content"}
 """Columns by which the table is recognised."""
 _CONFIDENCE = 0.8
 """The earlier OpenBrain's default for a row without a value."""
+_NEVER = "0000-00-00"
+"""MySQL's date for none."""
 
 
 def line(row: Row, _agent: str) -> Mapping[str, Any]:
@@ -27,6 +29,7 @@ def line(row: Row, _agent: str) -> Mapping[str, Any]:
     if kind is None and declared:
         metadata["original_type"] = declared
     confidence = certainty(row.get("confidence"))
+    ended = fields.text(row.get("deleted_at")).strip()
     return {
         "id": fields.memory_id("brain-memories", row.get("id")),
         "content": fields.text(row.get("content")),
@@ -43,7 +46,7 @@ def line(row: Row, _agent: str) -> Mapping[str, Any]:
         **fields.times(fields.moment(row.get("created_at")), fields.moment(row.get("updated_at"))),
         "expires_at": fields.moment(row.get("expires_at")),
         "deleted_at": fields.moment(row.get("deleted_at")),
-        "reason": "forgotten" if row.get("deleted_at") else None,
+        "reason": "forgotten" if ended and not ended.startswith(_NEVER) else None,
     }
 
 

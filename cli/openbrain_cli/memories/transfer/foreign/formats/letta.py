@@ -30,7 +30,10 @@ def rows_of(path: Path) -> Reader | None:
 def _rows(whole: Mapping[str, Any]) -> Rows:
     created = whole.get("created_at")
     holders = {
-        block: agent for agent in whole["agents"] if isinstance(agent, dict) for block in agent.get("block_ids") or ()
+        str(block): agent
+        for agent in whole["agents"]
+        if isinstance(agent, dict)
+        for block in _listed(agent.get("block_ids"))
     }
     for block in whole["blocks"]:
         yield _block(block, holders, created)
@@ -52,12 +55,16 @@ def _messages(agent: Any) -> Iterator[Row | BrokenRow]:
         yield BrokenRow("is no agent")
         return
     name = _agent(agent)
-    for number, message in enumerate(agent.get("messages") or ()):
-        if not isinstance(message, dict) or message.get("role") not in _ROLES:
+    for number, message in enumerate(_listed(agent.get("messages"))):
+        if not isinstance(message, dict) or str(message.get("role")) not in _ROLES:
             yield BrokenRow("is no message of user or assistant")
             continue
         own = f"{name}/{message.get('id')}/{message.get('created_at')}"
         yield {**message, "id": own, "agent": name, "number": number}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _agent(agent: Mapping[str, Any]) -> str:

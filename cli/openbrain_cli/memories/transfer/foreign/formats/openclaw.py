@@ -60,7 +60,7 @@ def _event(event: Any, key: str, number: int, path: Path) -> Row | BrokenRow:
     if not isinstance(event, dict):
         return BrokenRow("is no event")
     message = event.get("message")
-    if event.get("type") != "message" or not isinstance(message, dict) or message.get("role") not in _ROLES:
+    if event.get("type") != "message" or not isinstance(message, dict) or str(message.get("role")) not in _ROLES:
         return BrokenRow("is no message of user, assistant or tool")
     return {
         "id": f"{key}/{event.get('id') or number}",
@@ -76,14 +76,14 @@ def _unpacked(packed: bytes) -> str:
     """The text of an event that OpenClaw stored compressed; '' if it can't be decompressed."""
     import zstandard
 
-    with suppress(zstandard.ZstdError, ValueError):
+    with suppress(zstandard.ZstdError, ValueError, TypeError):
         if zstandard.frame_content_size(packed) <= _EVENT_BYTES:
             return zstandard.ZstdDecompressor().decompress(packed, max_output_size=_EVENT_BYTES).decode()
     return ""
 
 
 def _parsed(text: str) -> Any:
-    with suppress(ValueError, RecursionError):
+    with suppress(ValueError, TypeError, RecursionError):
         return json.loads(text)
     return None
 

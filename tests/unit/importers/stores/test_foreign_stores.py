@@ -1,6 +1,8 @@
 """Other memory systems' files, modelled on their formats: what becomes of each row, and of items that are no rows."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +149,32 @@ def test_nothing_is_taken_for_two_stores(tmp_path: Path) -> None:
 
     for store, path in made.items():
         assert [name for name, form in FORMATS.items() if form.rows_of(path) is not None] == [store]
+
+
+@pytest.mark.parametrize("odd", [5, True, {"a": 1}, [{"a": 1}], [[1]]])
+def test_a_part_of_another_form_stops_nothing(odd: object, tmp_path: Path) -> None:
+    agents: Any = LETTA["agents"]
+    message = {"id": "m", "role": odd, "content": "x", "created_at": "2026-01-01"}
+    for name, value in (("block_ids", odd), ("messages", odd), ("messages", [message])):
+        path = tmp_path / "agent.af"
+        path.write_text(json.dumps(LETTA | {"agents": [agents[0] | {name: value}, *agents[1:]]}), encoding="utf-8")
+        assert taken(path, "letta")[0].memories
+
+    path = tmp_path / "s1.jsonl"
+    event = {"type": "message", "timestamp": "2026-01-01T00:00:00Z"}
+    roles = [odd, "user"]
+    lines = [{**event, "message": {"role": role, "content": "x"}} for role in roles]
+    path.write_text("\n".join(map(json.dumps, [{"type": "session", "id": "s1"}, *lines])), encoding="utf-8")
+    assert taken(path, "openclaw-sessions")[0].memories == 1
+
+
+def test_an_event_that_is_no_text_stops_nothing(tmp_path: Path) -> None:
+    path = openclaw_database(tmp_path / "openclaw.sqlite")
+    before = taken(path, "openclaw-sessions")[0]
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "UPDATE transcript_events SET event_json = 5 WHERE seq = (SELECT max(seq) FROM transcript_events)"
+        )
+        connection.commit()
+
+    assert taken(path, "openclaw-sessions")[0].rows == before.rows
