@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick
 from openbrain_tick.vaults import Vault
 from tests.support.vault.pages import Vault as Pages
+from tests.support.vault.pages import page
 from tests.support.vault.ticking import DAY, database_url, job, settled, vault_of
 from tests.support.waiting import PATIENCE_S
 
@@ -96,3 +98,28 @@ async def test_a_tick_killed_between_two_groups_is_done_by_the_next(
     await tick(job(), vault_of(twin), ports)
 
     assert settled(pages.tree()) == settled(twin.tree())
+
+
+@pytest.mark.parametrize("groups", range(1, 11))
+async def test_a_tick_killed_between_two_groups_leaves_a_page_that_moves(
+    groups: int, ports: Ports, pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cold = page("2026-01-02-old", "It graduates.", created="2026-01-02T10:00:00Z")
+    pages.write("clusters/2026-01-02/2026-01-02-old.md", cold)
+    monkeypatch.setattr(plan_and_write, "GROUP", 1)
+    monkeypatch.setattr(plan_and_write, "PAUSE_S", 0)
+    wrote, left = plan_and_write._write, [groups]
+
+    def killed(vault: Vault, changes: Sequence[Change], done: WriteResult) -> bool:
+        left[0] -= 1
+        if left[0] < 0:
+            raise asyncio.CancelledError
+        return wrote(vault, changes, done)
+
+    monkeypatch.setattr(plan_and_write, "_write", killed)
+    with suppress(asyncio.CancelledError):
+        await tick(job(), vault_of(pages), ports)
+
+    holding = [path for path, text in pages.tree().items() if b"It graduates." in text]
+    assert len(holding) == 1, "never in no folder, and not in two"
+    assert holding[0].startswith("left/" if groups == 10 else "clusters/")

@@ -4,13 +4,19 @@ import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.events.data import TickRequested
+from openbrain.domain.events.envelope import CloudEvent, encode
+from openbrain.domain.memory import DAY
 from openbrain.domain.signals.values import Raise, Severity, Step
 from openbrain.domain.times import from_datetime
 from openbrain.ports.store.signals import SignalChange
+from openbrain.ports.store.vault import TickJob, TickState
+from openbrain_tick.handlers.tick_requested import handle
 from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick
 from tests.support.store.fixtures import FakeClock
@@ -53,6 +59,36 @@ async def test_without_extraction_no_transcript_becomes_an_arc(extracting: Ports
     await tick(job(), vault_of(empty), extracting)
 
     assert not [path for path in empty.tree() if path.startswith("clusters/")]
+
+
+async def test_a_folder_of_transcripts_that_is_gone_stops_no_tick_and_loses_no_session(
+    extracting: Ports, empty: Pages, store: SqlStore, clock: FakeClock, tmp_path: Path
+) -> None:
+    async def scheduled(day: int) -> dict[str, Any]:
+        clock.time = EVENING + day * DAY
+        data = TickRequested(workspace_id="w1", slot=f"day {day}", extract=True)
+        raw = encode("tick.requested", data, event_id=f"e{day}", at=1)
+        event = CloudEvent[TickRequested].model_validate_json(raw)
+        await handle(event, ticks=store.ticks, clock=clock, work=works, holder="one", hold_s=30)
+        (last,) = await store.ticks.ticks("w1", 1)
+        done = await store.ticks.tick("w1", last.job.id)
+        assert done is not None
+        assert (done.state, done.error) == (TickState.COMPLETED, "")
+        return dict(done.report)
+
+    async def works(wanted: TickJob) -> dict[str, Any]:
+        return await tick(wanted, vault_of(empty), extracting)
+
+    assert (await scheduled(-1))["phases"]["extract"]["sessions"] == 0
+    (tmp_path / "projects").rename(tmp_path / "unmounted")
+    first, second = await scheduled(0), await scheduled(3)
+    (tmp_path / "unmounted").rename(tmp_path / "projects")
+    third = await scheduled(4)
+
+    assert "no folder of transcripts" in first["phases"]["extract"]["error"]
+    assert "brain-feed/health.jsonl" in first["changes"]["paths"], "the vault is kept"
+    assert second["phases"]["extract"]["error"]
+    assert third["phases"]["extract"]["sessions"] == 4, "those of four days ago too"
 
 
 async def test_an_alarm_has_an_arc_as_long_as_it_burns(

@@ -35,7 +35,7 @@ async def tick_folder(
     root = root.expanduser().absolute()
     if not root.is_dir():
         raise NotFound(f"there is no vault at {root}: make one with `openbrain vault init {root}`")
-    if root in with_vault(settings).vaults.folders.values():
+    if root.resolve() in {folder.resolve() for folder in with_vault(settings).vaults.folders.values()}:
         raise Conflict(f"{root} is managed by the brain of this machine: use `openbrain tick` without --vault")
     with tempfile.TemporaryDirectory(prefix="openbrain-tick-") as state:
         own = settings.model_copy(

@@ -68,7 +68,7 @@ async def _deterministic(
             cluster(plan, sessions, sessions_by_id(ports.transcripts))
             note_activity(plan, sessions)
         # Before `tidy` computes their heat, so that one pass is enough.
-        incidents(plan, world.open_signals, world.ended_incidents)
+        incidents(plan, world.open_signals, world.ended_incidents, set(world.rows.values()))
         tidy(plan, world.ended)
         if ports.transcripts is not None and ports.transcripts.is_dir():
             templates(plan, transcripts_by_session(ports.transcripts))

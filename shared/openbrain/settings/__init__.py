@@ -202,9 +202,10 @@ class Vaults(Group):
         """Refuse shared or nested folders: a vault's pages become one workspace's memories, with one writer per
         workspace."""
         places = [folder.expanduser().absolute() for folder in folders.values()]
-        if any(one != other and one.is_relative_to(other) for one in places for other in places):
+        real = [place.resolve() for place in places]  # two names, as by a link or `..`, may mean one folder
+        if any(one != other and one.is_relative_to(other) for one in real for other in real):
             raise ValueError("a vault must not be inside another one")
-        if len(set(places)) < len(places):
+        if len(set(real)) < len(real):
             raise ValueError("a vault must belong to one workspace only")
         return dict(zip(folders, places, strict=True))
 

@@ -16,7 +16,7 @@ from openbrain.settings.groups import Group
 
 _PASSWORD = re.compile(r"(?<=://)([^:/]*):.*@", re.DOTALL)
 """As far as the last `@`: drivers take a password that contains `/` or `@`."""
-_IN_QUERY = re.compile(r"(password)=[^&\s\"]+")
+_IN_QUERY = re.compile(r"(?<=[?&])([\w.-]*(?:password|token|key|secret|sig|signature))=[^&\s\"]+", re.IGNORECASE)
 HIDDEN = "(hidden)"
 _ALONE = {"config": "Data", "data_dir": "Data", "disk_reserve_mb": "Data", "otlp_endpoint": "Traces"}
 """Headings of the settings that are in no group; the others are original names."""

@@ -85,6 +85,11 @@ class Tick(Group):
         None, description="Folder of transcripts, such as ~/.claude/projects; if unset, nothing is extracted."
     )
 
+    @field_validator("projects_dir")
+    @classmethod
+    def _expanded(cls, given: Path | None) -> Path | None:
+        return None if given is None else given.expanduser()
+
     @field_validator("schedule")
     @classmethod
     def _cron(cls, given: str) -> str:

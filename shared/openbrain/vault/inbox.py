@@ -59,5 +59,5 @@ def page(title: str, tags: Sequence[str], body: str, at: int, source: str, *, ma
 
 def attachment_path(batch: str, name: str) -> str:
     """Path of a file that is not a page."""
-    plain = _NAME.sub("-", name.replace("\\", "/").rsplit("/", 1)[-1]).strip(".-")[-100:]
+    plain = _NAME.sub("-", name.replace("\\", "/").rsplit("/", 1)[-1])[-100:].strip(".-")
     return f"{ATTACHMENTS}/{batch}/{plain or 'file'}"

@@ -11,6 +11,8 @@ class Problem:
     path: str
     line: int
     reason: str
+    hides: bool = False
+    """True if pages may exist that were not read, because their folder or their name can't be."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """A vault over HTTP: its pages, messages for its inbox, and who may see it."""
 
 import dataclasses
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,15 @@ async def test_a_message_with_files(kept: Brain, vault: Path) -> None:
     refused(none, 422, "body")
 
 
+async def test_a_file_with_a_long_name_keeps_its_end(kept: Brain, vault: Path) -> None:
+    files = [("files", (f"a.{'b' * 95}.txt", b"text", "text/plain"))]
+    async with await client(kept) as ada:
+        told = await ada.post("/ingest_with_files", data={"message": "With a file"}, files=files)
+
+    assert told.status_code == 200, told.text
+    assert (vault / told.json()["vault_paths"][1]).name == f"{'b' * 95}.txt"
+
+
 @pytest.mark.parametrize("message", ["Grüße aus Łódź 😀", "Gr%C3%BC%C3%9Fe+aus+%C5%81%C3%B3d%C5%BA+%F0%9F%98%80"])
 async def test_a_form_is_utf_8_with_and_without_percent_signs(kept: Brain, vault: Path, message: str) -> None:
     headers = {"content-type": "application/x-www-form-urlencoded"}
@@ -245,4 +255,16 @@ def test_a_vault_belongs_to_one_workspace(monkeypatch: pytest.MonkeyPatch, other
     monkeypatch.setenv("OPENBRAIN_VAULTS__FOLDERS", f'{{"acme": "/srv/vault", "other": "{other}"}}')
 
     with pytest.raises(ValidationError, match="vault"):
+        Settings()
+
+
+@pytest.mark.parametrize("other", ["link", "vault/../vault", "link/left"])
+def test_one_folder_by_two_names_is_no_vault_of_two_workspaces(
+    other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "vault")
+    folders = {"acme": str(tmp_path / "vault"), "other": f"{tmp_path}/{other}"}
+    monkeypatch.setenv("OPENBRAIN_VAULTS__FOLDERS", json.dumps(folders))
+    with pytest.raises(ValidationError, match="a vault must"):
         Settings()

@@ -147,6 +147,22 @@ async def test_a_posted_end_ends_what_it_names_or_says_why_not(kept: Brain, vaul
     assert "status: resolved" in (vault / only.json()["vault_path"]).read_text(encoding="utf-8")
 
 
+async def test_a_posted_end_is_answered_again_after_its_signal_has_ended(kept: Brain, vault: Path) -> None:
+    """The first answer may be lost, and the client repeats the request."""
+    end = {"type": "signal", "content": "a new fan was put in", "attrs": {"severity": "resolved", "source": "nas"}}
+    async with await client(kept) as ada:
+        await ada.post("/marker", json={**end, "content": "fan", "attrs": {"severity": "warning", "source": "nas"}})
+        first = await ada.post("/marker", json=end, headers={"idempotency-key": "end-1"})
+        written = tree(vault)
+        again = await ada.post("/marker", json=end, headers={"idempotency-key": "end-1"})
+        other = await ada.post("/marker", json=end, headers={"idempotency-key": "end-2"})
+
+    assert (first.status_code, again.status_code, tree(vault)) == (201, 201, written)
+    assert again.json()["vault_path"] == first.json()["vault_path"]
+    assert again.json()["idempotent_replay"] is True
+    refused(other, 404)
+
+
 async def test_who_may_not_raise_halts_nobody_by_a_marker(kept: Brain, vault: Path) -> None:
     post = {"type": "signal", "content": "all gone", "attrs": {"source": "x", "severity": "nuclear"}}
     page = {"content": "<!-- @signal severity=nuclear source=x -->gone<!-- @/signal -->"}

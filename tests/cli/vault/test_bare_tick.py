@@ -37,6 +37,9 @@ async def test_a_bare_folder_is_kept_and_its_feed_copied_without_a_server(pages:
     own.mkdir(parents=True)
     with pytest.raises(Conflict, match="without --vault"):
         await tick_folder(own, None, settings, ai=False, dry_run=False, extract=False)
+    (tmp_path / "link").symlink_to(own)
+    with pytest.raises(Conflict, match="without --vault"):
+        await tick_folder(tmp_path / "link", None, settings, ai=False, dry_run=False, extract=False)
 
 
 def test_a_brain_has_a_vault_unless_the_settings_speak_of_vaults(tmp_path: Path) -> None:

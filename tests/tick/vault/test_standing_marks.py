@@ -124,3 +124,17 @@ async def test_a_posted_warning_stands_for_its_days_and_its_page_keeps_what_it_s
     assert (kind, attrs["severity"], content) == ("signal", "resolved", "disk is nearly full (CLEARED: cleaned up)")
     assert "status: resolved" in posted.read(path)
     assert posted.body("signals.md") == "No active signals."
+
+
+@pytest.mark.parametrize("content", ["password=hunter2secret stands in the log", f"Down.\n{'x ' * 30_000}"])
+async def test_a_critical_mark_is_raised_whatever_its_text_and_gets_no_second_page(
+    content: str, ports: Ports, pages: Pages, store: SqlStore
+) -> None:
+    pages.write(PATH, page("hand", signal(content, source="nas"), created=NEW))
+    await tick(job(), vault_of(pages), ports)
+    await tick(job(slot="next"), vault_of(pages), ports)
+
+    (raised,) = await warnings(store)
+    assert (raised.severity, raised.state) == (Severity.CRITICAL, SignalState.ACTIVE)
+    assert "hunter2secret" not in raised.content
+    assert [path for path in pages.tree() if path.startswith("amygdala/")] == []

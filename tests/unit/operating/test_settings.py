@@ -106,6 +106,24 @@ def test_the_reference_has_each_heading_once_and_original_names_alone_under_thei
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("STREAMS__URL", "redis://:marker@1@redis:6379/0?db=2", "redis://:(hidden)@redis:6379/0?db=2"),
+        ("STREAMS__URL", "rediss://redis/0?password=marker&db=2", "rediss://redis/0?password=(hidden)&db=2"),
+        ("REASONER__URL", "https://models/v1?version=3&api-key=marker", "https://models/v1?version=3&api-key=(hidden)"),
+        (
+            "VAULTS__PROBES",
+            '{"db": "tcp://db:5432", "web": "https://ada:marker@web/x?Token=marker", "mail": "tcp://a:25"}',
+            '{"db": "tcp://db:5432", "web": "https://ada:(hidden)@web/x?Token=(hidden)", "mail": "tcp://a:25"}',
+        ),
+    ],
+)
+def test_no_secret_of_an_address_is_shown(name: str, value: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"OPENBRAIN_{name}", value)
+    assert settings_reference.effective(Settings())[f"OPENBRAIN_{name}"] == shown
+
+
+@pytest.mark.parametrize(
     ("given", "own", "waits"), [(None, None, 0), ("true", None, 0), ("false", None, 30), ("false", "5", 5)]
 )
 def test_embedding_before_the_answer(

@@ -162,3 +162,8 @@ def test_no_data_folder_is_the_working_folder_unasked(tmp_path: Path, monkeypatc
     for command in ("up", "status", "list"):
         refused = CliRunner().invoke(app, [command, "--data", ""])
         assert (refused.exit_code, "name a folder, or leave the option out" in refused.output) == (2, True)
+
+
+def test_a_home_folder_is_expanded_in_the_folder_of_transcripts(tmp_path: Path) -> None:
+    written(tmp_path / "home" / ".openbrain" / "openbrain.toml", '[tick]\nprojects_dir = "~/.claude/projects"\n')
+    assert settings.load().tick.projects_dir == tmp_path / "home" / ".claude" / "projects"

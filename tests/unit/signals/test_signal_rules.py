@@ -228,6 +228,14 @@ def test_a_halt_widens_and_lengthens_and_ends_once() -> None:
     assert halted(over, signal, raised(halt=True), START) is None
     with pytest.raises(Conflict, match="expired"):
         resumed(halt_expired(narrow, START), "admin", "", START)
+    again = halted(halt_expired(narrow, START), signal, raised(halt=True), START + 1)
+    assert again is not None
+    assert (again.id, again.state, again.scope, again.ended_at) == (
+        narrow.id,
+        HaltState.OPEN,
+        HaltScope.WORKSPACE,
+        None,
+    )
 
 
 def test_who_is_lacking_of_those_in_scope() -> None:

@@ -202,3 +202,27 @@ def test_a_room_refuses_its_url_before_it_serves() -> None:
 
     with pytest.raises(SetupError, match="OPENBRAIN_STREAMS__URL must begin"):
         Service("embedder", [Subscription(spec=STORED, handler=handler)], Streams(url="nosuch://h")).app()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "told"),
+    [
+        ("socket_timeout=1", "must not set socket_timeout"),
+        ("max_connections=5", "must not set max_connections"),
+        ("protocol=3&decode_responses=True", "must not set decode_responses, protocol"),
+        ("bogus=secret", "does not exist, among bogus"),
+        ("ssl_cert_reqs=none", "does not exist, among ssl_cert_reqs"),
+    ],
+)
+def test_a_parameter_that_would_break_reading_is_refused_at_once(parameter: str, told: str) -> None:
+    with pytest.raises(SetupError, match=told) as raised:
+        connect(Streams(url=f"redis://localhost/0?{parameter}"))
+
+    assert "secret" not in str(raised.value)
+
+
+def test_other_parameters_are_passed_on() -> None:
+    url = "rediss://localhost/0?ssl_cert_reqs=none&health_check_interval=5&client_name=ours"
+    options = connect(Streams(url=url)).connection_pool.connection_kwargs
+
+    assert (options["ssl_cert_reqs"], options["health_check_interval"], options["client_name"]) == ("none", 5, "ours")

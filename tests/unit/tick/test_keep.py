@@ -208,3 +208,14 @@ def test_line_breaks_comments_and_order_stay(vault: Vault) -> None:
     vault.write(path, text)
     vault.tick()
     assert vault.read(path) == text.replace("heat: 9  #", "heat: 3  #")
+
+
+@pytest.mark.parametrize("created", ["29.11.2026", '"[[2026-10-02]]"', "[[2026-10-02]]", "last spring"])
+def test_a_date_that_can_not_be_read_stays_as_somebody_wrote_it(created: str, vault: Vault) -> None:
+    vault.write("left/x.md", f"---\ncluster_id: x\ncreated: {created}\nstatus: active\nheat: 9\n---\nText\n")
+    vault.write("left/y.md", "---\ncluster_id: y\ncreated:\nstatus: active\nheat: 9\n---\nText\n")
+    vault.tick()
+
+    assert f"created: {created}\n" in vault.read("left/x.md")
+    assert "heat: 9\n" not in vault.read("left/x.md"), "the rest of the page is kept"
+    assert "created: 20" in vault.read("left/y.md"), "an empty date is filled in"

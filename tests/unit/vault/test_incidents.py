@@ -94,6 +94,15 @@ def test_it_is_closed_when_the_signal_is_and_what_was_written_stays() -> None:
     assert vault.meet(signal()).changes() == ()
 
 
+def test_its_end_is_written_under_resolution_and_not_into_the_quoted_text() -> None:
+    vault = Vault()
+    vault.meet(signal(content="Deployment (pending) for an hour."))
+
+    assert vault.meet(ended={ID: None}).counts == {"incidents_closed": 1}
+    assert "> Deployment (pending) for an hour.\n" in vault.pages[PATH]
+    assert vault.pages[PATH].endswith("## Resolution\n\n2027-01-15T08:00:00.000000Z no longer known\n")
+
+
 def test_a_signal_whose_row_is_gone_is_over() -> None:
     vault = Vault()
     vault.meet(signal())

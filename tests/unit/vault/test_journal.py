@@ -213,6 +213,30 @@ def test_an_edit_between_kill_and_recovery_is_kept_and_told(tmp_path: Path) -> N
     assert tree(tmp_path) == {**WANTED, "d.md": b"mine", "a.md": b"mine"}
 
 
+@pytest.mark.parametrize("replaced_by", ["file", "link"])
+def test_a_folder_replaced_between_kill_and_recovery_holds_nobody_up(tmp_path: Path, replaced_by: str) -> None:
+    root = tmp_path / "vault"
+    folder = lay(root, FILES)
+
+    def killed(step: str) -> None:
+        if step == "a.md in place":
+            raise Killed
+
+    with pytest.raises(Killed):
+        apply(folder, plan(FILES, WANTED), at_step=killed)
+    away = (root / "left").rename(tmp_path / "left")
+    if replaced_by == "file":
+        (root / "left").write_bytes(b"mine")
+    else:
+        (root / "left").symlink_to(away)
+    recovered = recover(folder)
+
+    assert recovered.edited == ("left/c.md",)
+    assert (root / "a.md").read_bytes() == b"ONE"
+    assert recover(folder) == Applied()
+    assert not (root / journal.JOURNAL).exists()
+
+
 def test_a_journal_of_an_older_writer_is_done(tmp_path: Path) -> None:
     head = f'{{"version": 1, "changes": [["a.md", "{sha256(b"one")}", 3], ["d.md", "{sha256(b"four")}", null]]}}'
     folder = lay(tmp_path, {**FILES, journal.JOURNAL: head.encode() + b"\nONE"})

@@ -60,6 +60,12 @@ class Pages:
     unsure: frozenset[str]
     """Arcs with problems, and files that could not be read: markers not found there may still exist."""
     problems: tuple[Problem, ...]
+    known: frozenset[str] | None = None
+    """All arcs, if a folder was not read completely: every other arc may be there. None: everything was read."""
+
+    def may_hold(self, arc: str) -> bool:
+        """True if markers of this arc may exist although they were not found."""
+        return arc in self.unsure or (self.known is not None and arc not in self.known)
 
 
 @dataclass(slots=True)
@@ -87,11 +93,12 @@ def _is_marked(arc: Arc) -> bool:
     return _NAMES.search(arc.detail) is not None
 
 
-def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
+def marked(pages: Iterable[Arc], problems: Collection[Problem]) -> Pages:
     """The markers of the pages. Pages merged into others are skipped: their markers moved along."""
     marks: dict[tuple[str, str], Marked] = {}
     refused: list[Problem] = []
     unsure = {name for problem in problems for name in _names(problem.path)}
+    whole = not any(problem.hides for problem in problems)
     pages = list(pages)
     # Computed only if a marker does not name its project.
     projects = cache(lambda: {session: arc.project for arc in pages if arc.project for session in arc.sessions})
@@ -108,7 +115,8 @@ def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
         for kind, line in long:
             reason = f"@{kind}: a memory holds at most {limits.CONTENT_CHARS} characters"
             refused.append(Problem(arc.path, line, reason))
-    return Pages(tuple(marks.values()), frozenset(unsure), tuple(refused))
+    known = None if whole else frozenset(_key(arc) for arc in pages if not arc.merged)
+    return Pages(tuple(marks.values()), frozenset(unsure), tuple(refused), known)
 
 
 # Cached, because most pages stay the same from tick to tick.
@@ -163,7 +171,7 @@ def _short(name: str) -> str:
 
 
 def compared(pages: Pages, rows: Iterable[VaultMemory]) -> Comparison:
-    """Compare by arc and content. Markers missing in an unsure arc do not count as gone."""
+    """Compare by arc and content. Markers that may exist although they were not found do not count as gone."""
     here = {(item.arc, item.content_hash): item for item in pages.marked}
     left = [row for row in rows if here.pop((row.arc, row.content_hash), None) is None]
     by_content: dict[str, list[VaultMemory]] = {}
@@ -177,7 +185,7 @@ def compared(pages: Pages, rows: Iterable[VaultMemory]) -> Comparison:
         else:
             result.new.append(mark)
     taken = {(row.arc, row.marker) for row, _ in result.moved}
-    result.gone = [row for row in left if (row.arc, row.marker) not in taken and row.arc not in pages.unsure]
+    result.gone = [row for row in left if (row.arc, row.marker) not in taken and not pages.may_hold(row.arc)]
     return result
 
 

@@ -61,20 +61,31 @@ async def plan_and_write(
 
 
 async def _written(vault: Vault, leases: Leases, wanted: Sequence[Change], done: WriteResult) -> bool:
-    """Write the changes. Removals come last, except those of moved pages: a writer killed between two groups leaves
-    duplicates of pages rather than losing some, and the next tick does the rest."""
-    moved = {change.time_of: change.path for change in wanted if change.before is None and change.time_of}
-    changes = sorted(
-        wanted,
-        key=lambda change: (change.after is None and change.path not in moved, moved.get(change.path, change.path)),
-    )
-    for start in range(0, max(1, len(changes)), GROUP):
-        if start:
+    """Write the changes, group by group. False if the plan is outdated."""
+    for number, group in enumerate(_groups(wanted)):
+        if number:
             await asyncio.sleep(PAUSE_S)
         async with vault_writer(leases, vault.workspace_id, wait_s=vault.wait_s):
-            if not await in_thread(partial(_write, vault, changes[start : start + GROUP], done)):
+            if not await in_thread(partial(_write, vault, group, done)):
                 return False
     return True
+
+
+def _groups(wanted: Sequence[Change]) -> list[list[Change]]:
+    """The changes in the order of writing, at least one group. Removals come last, so that a writer killed between two
+    groups leaves duplicates of pages rather than losing some, and the next tick does the rest. Those of moved pages
+    stand beside the new file, in the same group."""
+    moved = {change.time_of: change.path for change in wanted if change.before is None and change.time_of}
+
+    def place(change: Change) -> tuple[bool, str]:
+        return change.after is None and change.path not in moved, moved.get(change.path, change.path)
+
+    groups: list[list[Change]] = [[]]
+    for change in sorted(wanted, key=place):
+        if len(groups[-1]) >= GROUP and place(change) != place(groups[-1][-1]):
+            groups.append([])
+        groups[-1].append(change)
+    return groups
 
 
 def _write(vault: Vault, changes: Sequence[Change], done: WriteResult) -> bool:

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.errors import NotFound
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.tasks import in_thread
 from openbrain.domain.times import to_datetime, to_iso
-from openbrain.ports.store.vault import TickJob, TickState
+from openbrain.ports.store.vault import Tick, TickJob, Ticks, TickState
 from openbrain.vault.pages.index import Scan
 from openbrain_tick.observe.signals import alarm_of, probed, raise_signals
 from openbrain_tick.observe.transcripts import extracted
@@ -54,13 +55,14 @@ async def observe(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tupl
 
 
 async def recent_sessions(job: TickJob, ports: Ports, report: Report) -> tuple[Session, ...]:
-    """Sessions since the last extraction, if the job extracts."""
+    """Sessions since the last extraction, if the job extracts. If their folder is gone, the report says so, and a later
+    extraction reads them."""
     folder = ports.transcripts
     if not job.extract or folder is None:
         return ()
     since_us = report.now_us - round(ports.since_h * 3600 * MICROSECONDS)
     for done in await ports.store.ticks.ticks(job.workspace_id, LOOK_BACK_TICKS):
-        if done.state is TickState.COMPLETED and done.job.extract and not done.job.dry_run:
+        if done.state is TickState.COMPLETED and await _extracted(done, ports.store.ticks):
             since_us = min(since_us, (done.started_at or done.requested_at) - MARGIN_S * MICROSECONDS)
             break
     since_us = max(since_us, report.now_us - MOST_DAYS * 86_400 * MICROSECONDS)
@@ -68,6 +70,18 @@ async def recent_sessions(job: TickJob, ports: Ports, report: Report) -> tuple[S
     wanted = Filter(project=None, min_turns=ports.min_turns)
     unread: list[Path] = []
     with report.phase("extract") as phase:
-        bundle: Bundle = await in_thread(lambda: extracted(folder, within, wanted, unread.append))
+        try:
+            bundle: Bundle = await in_thread(lambda: extracted(folder, within, wanted, unread.append))
+        except NotFound as error:
+            phase["error"] = str(error)
+            return ()
         phase |= {"sessions": len(bundle.sessions), "scanned": bundle.sessions_scanned, "unreadable": len(unread)}
     return tuple(bundle.sessions)
+
+
+async def _extracted(done: Tick, ticks: Ticks) -> bool:
+    """True if the completed tick has read the transcripts."""
+    if not done.job.extract or done.job.dry_run:
+        return False
+    whole = await ticks.tick(done.job.workspace_id, done.job.id)  # lists are without reports
+    return whole is not None and "error" not in whole.report.get("phases", {}).get("extract", {})

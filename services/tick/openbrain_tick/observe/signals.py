@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from openbrain.domain.errors import Invalid
 from openbrain.domain.events.data import SignalRaised
+from openbrain.domain.limits import CONTENT_CHARS
 from openbrain.domain.signals.rules import TIME, checked
 from openbrain.domain.signals.values import Present, Raise, Severity
 from openbrain.domain.text.control_characters import cleaned, cleaned_line
@@ -73,7 +74,8 @@ def _raise(shown: Standing, workspace_id: str, now_us: int, held_us: int) -> Rai
 def _parsed(workspace_id: str, severity: str, source: str, content: str, project: str) -> Raise | None:
     """The raise of a mark, without its time; None if it is not valid."""
     source = cleaned_line(source)[:255]
-    content = redacted(cleaned(content).strip())
+    # Cut rather than not raised: the page has the whole text.
+    content = redacted(cleaned(content).strip())[:CONTENT_CHARS]
     title = content.partition("\n")[0].strip()[:255] or source
     try:
         data = SignalRaised(

@@ -24,12 +24,14 @@ def extracted(folder: Path, within: Window, wanted: Filter, unreadable: Callable
     scanned = 0
     sessions: list[Session | None] = []
     for path in transcripts(folder):
-        if path.stat().st_mtime < begins or project not in path.parent.name.casefold():
+        if project not in path.parent.name.casefold():
             continue
-        scanned += 1
         try:
+            if path.stat().st_mtime < begins:
+                continue
+            scanned += 1
             sessions.append(session(path.stem, records(lines(path))))
-        except OSError:
+        except (OSError, ValueError):  # ValueError: a name that can't be a session's id, because it is not UTF-8
             unreadable(path)
     return bundle(sessions, within, wanted, scanned)
 

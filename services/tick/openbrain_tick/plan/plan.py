@@ -16,6 +16,9 @@ from openbrain.vault.pages.index import Scan, counting, in_order
 from openbrain.vault.thresholds import Thresholds
 from openbrain.vault.values import Problem
 
+UNREADABLE = 20
+"""Number of names that can't be read after which no further one is tried for a page."""
+
 
 @dataclass(slots=True)
 class Plan:
@@ -61,7 +64,7 @@ class Plan:
             if quick is not None:
                 return self._put(arc, edited, quick, quiet=quiet)
         page = document.read(text, arc.path)
-        if not (arc.dated or page.front.broken):
+        if not (arc.dated or page.front.broken) and page.front.get("created") is None:
             # So far only the file's mtime shows the page's age, and it is about to change: record the day.
             values = {"created": to_iso(arc.created_us)[:10], **values}
             self.counts["created_backfilled"] += 1
@@ -124,18 +127,19 @@ class Plan:
             return False
 
     def free(self, path: str) -> str:
-        """The path if it is free; otherwise the first free one with a number appended."""
-        stem, number, free = path.removesuffix(".md"), 1, path
-        while self._is_taken(free):
+        """The path if it is free; otherwise the first free one with a number appended. Invalid if none can be used, as
+        in a folder that can't be opened."""
+        stem, number, free, refused = path.removesuffix(".md"), 1, path, list[Invalid]()
+        while True:
+            try:
+                if free not in self.pages and self.draft.text(free) is None:
+                    return free
+            except Invalid as error:
+                refused.append(error)
+                if len(refused) == UNREADABLE:
+                    raise refused[0] from None
             number += 1
             free = f"{stem}-{number}.md"
-        return free
-
-    def _is_taken(self, path: str) -> bool:
-        try:
-            return path in self.pages or self.draft.text(path) is not None
-        except Invalid:
-            return True
 
     def problem(self, path: str, reason: str, line: int = 0) -> None:
         """Add a problem to the report."""

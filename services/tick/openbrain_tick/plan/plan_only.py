@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from openbrain.domain.tasks import in_thread
@@ -28,7 +29,9 @@ async def plan_only(vault: Vault, now_us: int, make: Callable[[Plan], T], scan: 
 
     def made() -> Planned[T]:
         with vault.folder.held() as folder:
-            plan = begin(scan or vault.index.scan(vault.folder), folder.read, now_us, vault.thresholds)
+            # Without links: what is read is written next, and a link never is.
+            read = partial(folder.read, links=False)
+            plan = begin(scan or vault.index.scan(vault.folder), read, now_us, vault.thresholds)
             result = make(plan)
             return Planned(plan, result, plan.changes())
 

@@ -22,6 +22,9 @@ R = TypeVar("R", bound=Redis)
 _TLS = {"redis+sentinel": frozenset[str](), "rediss+sentinel": frozenset({"ssl_ca_certs"})}
 """Accepted parameters of a Sentinel URL."""
 
+_FORMS = ("decode_responses", "encoding", "encoding_errors")
+"""Parameters by which redis-py would answer in another form than the one read here."""
+
 _CONNECTIONS = 2**31
 """Each blocking read uses its own connection: redis-py's limit of 100 would refuse reads of further streams."""
 
@@ -50,16 +53,30 @@ def connect_as(kind: type[R], settings: Streams) -> R:
     }
     scheme = urlsplit(settings.url).scheme
     if scheme in {"redis", "rediss", "unix"}:
-        try:
-            return cast("R", kind.from_url(settings.url, **options))
-        except ValueError:  # its message repeats a part of the URL
-            raise SetupError("OPENBRAIN_STREAMS__URL can't be read: write it like redis://host:6379/0") from None
+        return _by_url(settings.url, kind, options)
     if scheme in {"redis+sentinel", "rediss+sentinel"}:
         return _by_sentinel(settings.url, kind, options)
     raise SetupError(
         "OPENBRAIN_STREAMS__URL must begin with redis://, rediss://, unix://, redis+sentinel:// or rediss+sentinel://; "
         "`embedded` is for `openbrain up` only"
     )
+
+
+def _by_url(url: str, kind: type[R], options: Mapping[str, Any]) -> R:
+    given = {name for name, _ in parse_qsl(urlsplit(url).query)}
+    if ours := sorted(given & {*options, *_FORMS}):  # redis-py would prefer them to ours
+        raise SetupError(
+            f"OPENBRAIN_STREAMS__URL must not set {', '.join(ours)}: OpenBrain sets that itself, remove it"
+        )
+    try:
+        client = cast("R", kind.from_url(url, **options))
+        client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)
+    except ValueError:  # its message repeats a part of the URL
+        raise SetupError("OPENBRAIN_STREAMS__URL can't be read: write it like redis://host:6379/0") from None
+    except TypeError:
+        named = ", ".join(sorted(given))
+        raise SetupError(f"OPENBRAIN_STREAMS__URL has a parameter that does not exist, among {named}") from None
+    return client
 
 
 async def disconnect(client: Redis) -> None:

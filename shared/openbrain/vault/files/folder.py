@@ -107,9 +107,10 @@ class Folder:
             for descriptor in opened.values():
                 os.close(descriptor)
 
-    def read(self, relative: str) -> str:
-        """A file's text, line breaks unchanged. Invalid if it is too large or not UTF-8."""
-        data = self.read_bytes(relative)
+    def read(self, relative: str, *, links: bool = True) -> str:
+        """A file's text, line breaks unchanged. Invalid if it is too large or not UTF-8; with `links=False` also for a
+        link, as for a writer."""
+        data = self.read_and_stat(relative, links=links)[0]
         try:
             return data.decode()
         except UnicodeDecodeError as error:
@@ -120,9 +121,9 @@ class Folder:
         """A file's bytes. Invalid if it has more than `max_bytes` or is not a regular file."""
         return self.read_and_stat(relative)[0]
 
-    def read_and_stat(self, relative: str) -> tuple[bytes, os.stat_result]:
+    def read_and_stat(self, relative: str, *, links: bool = True) -> tuple[bytes, os.stat_result]:
         """Read a file; its bytes and its `stat` from before the read."""
-        with self._opened(relative) as (descriptor, status):
+        with self._opened(relative, links=links) as (descriptor, status):
             data = b"" if status.st_size > self.max_bytes else _read(descriptor, status.st_size, self.max_bytes)
         if max(status.st_size, len(data)) > self.max_bytes:
             raise Invalid(relative, f"holds more than {self.max_bytes} bytes: split it")
@@ -167,7 +168,7 @@ class Folder:
         if relative:
             base = self.root / checked(relative)
             if Path(os.path.realpath(base)) != base:
-                problems_seen.append(Problem(relative, 0, "a link: not followed"))
+                problems_seen.append(Problem(relative, 0, "a link: not followed", hides=True))
                 return
         yield from _walk(str(self.root), f"{relative}/" if relative else "", problems_seen, 0)
 
@@ -204,13 +205,18 @@ class Folder:
             raise TryLater(f"the vault's folder can't be opened ({error.strerror}): is it mounted?") from None
 
     def _opened(self, relative: str, *, links: bool = True) -> "_Opened[os.stat_result]":
-        """Open a regular file; its descriptor and `stat`. `links`: follow a link that stays inside the root."""
+        """Open a regular file; its descriptor and `stat`. `links`: follow a link that stays inside the root. Otherwise,
+        as for a writer, a file in place of a folder is Invalid too."""
         try:
             descriptor = self._open(relative)
         except _Link:
             if not links:
                 raise
             descriptor = self._open(self._resolved(relative))
+        except _NoFolder:
+            if not links:
+                raise
+            raise NotFound(f"{relative}: no such file in the vault") from None
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             os.close(descriptor)
@@ -263,6 +269,10 @@ class _Link(Invalid):
     """A component of the path is a link, which is not followed here."""
 
 
+class _NoFolder(Invalid):
+    """A component of the path is a file, so nothing can be written below it."""
+
+
 def _step(descriptor: int, part: str, relative: str, *, create: bool) -> int:
     """Open the folder `part` inside an opened one; with `create`, make it if it is missing."""
     try:
@@ -292,7 +302,9 @@ def inherited(descriptor: int) -> int:
 def _problem_of(error: OSError, folder: int, name: str, relative: str) -> Exception:
     if error.errno in {errno.ELOOP, errno.ENOTDIR} and _is_link(folder, name):
         return _Link(relative, "a link: not followed")
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
+    if isinstance(error, NotADirectoryError):
+        return _NoFolder(relative, f"{name!r} is a file where a folder belongs: rename it")
+    if isinstance(error, FileNotFoundError):
         return NotFound(f"{relative}: no such file in the vault")
     if isinstance(error, PermissionError):
         return Invalid(relative, "this process has no permission to open it: grant it")
@@ -310,14 +322,14 @@ def _is_link(folder: int, name: str) -> bool:
 
 def _walk(root: str, below: str, problems: list[Problem], depth: int) -> Iterator[Entry]:
     if depth > limits.FOLDER_DEPTH:
-        problems.append(Problem(below, 0, f"folders deeper than {limits.FOLDER_DEPTH}: not read"))
+        problems.append(Problem(below, 0, f"folders deeper than {limits.FOLDER_DEPTH}: not read", hides=True))
         return
     try:
         entries = sorted(os.scandir(f"{root}/{below}"), key=attrgetter("name"))
     except FileNotFoundError:
         return
     except OSError as error:
-        problems.append(Problem(below, 0, f"can't be listed: {error.strerror}"))
+        problems.append(Problem(below, 0, f"can't be listed: {error.strerror}", hides=True))
         return
     for entry in entries:
         name = entry.name
@@ -325,7 +337,9 @@ def _walk(root: str, below: str, problems: list[Problem], depth: int) -> Iterato
         if name[0] == ".":
             continue
         if not path.isprintable():
-            problems.append(Problem(below, 0, "a name that holds control characters or is not UTF-8: not read"))
+            reason = "a name that holds control characters or is not UTF-8: not read"
+            hides = name.endswith(".md") or entry.is_dir(follow_symlinks=False)
+            problems.append(Problem(below, 0, reason, hides=hides))
         elif entry.is_file(follow_symlinks=False):
             try:
                 known = entry.stat(follow_symlinks=False)
@@ -335,4 +349,6 @@ def _walk(root: str, below: str, problems: list[Problem], depth: int) -> Iterato
         elif entry.is_dir(follow_symlinks=False):
             yield from _walk(root, path + "/", problems, depth + 1)
         else:
-            problems.append(Problem(path, 0, "a link, or no regular file: not read"))
+            reason = "a link, or no regular file: not read"
+            hides = os.path.isdir(entry.path)  # noqa: PTH112 - False for any error
+            problems.append(Problem(path, 0, reason, hides=hides))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 
-from openbrain.domain.errors import NotFound, TryLater
+from openbrain.domain.errors import Invalid, NotFound, TryLater
 from openbrain.vault.files.folder import Entry, Folder, Seen, inherited
 
 
@@ -22,6 +22,8 @@ def _syncfs() -> Callable[[int], int] | None:
 
 _SYNCFS = _syncfs()
 _AT_ONCE = 1 << 20
+_GONE = (NotFound, Invalid)
+"""The folder of a file is gone, or somebody has put a link or a file in its place: nothing of ours is there."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -118,7 +120,7 @@ def move(folder: Folder, source: str, relative: str) -> bool:
 
 def sync(folder: Folder, relative: str) -> None:
     """Make the current names in the file's folder durable (fsync of the folder)."""
-    with suppress(NotFound), _named(folder, relative) as (parent, _):
+    with suppress(*_GONE), _named(folder, relative) as (parent, _):
         os.fsync(parent)
 
 
@@ -129,7 +131,7 @@ def sync_all(folder: Folder, paths: Iterable[str]) -> bool:
         return False
     flushed: set[int] = set()
     for path in {path.rpartition("/")[0]: path for path in paths}.values():
-        with suppress(NotFound), folder.parent(path) as (parent, _):
+        with suppress(*_GONE), folder.parent(path) as (parent, _):
             device = os.fstat(parent).st_dev
             if device not in flushed and _SYNCFS(parent) != 0:
                 raise TryLater(f"{path}: the vault's disk answers {os.strerror(ctypes.get_errno())}")
@@ -139,7 +141,7 @@ def sync_all(folder: Folder, paths: Iterable[str]) -> bool:
 
 def clear(folder: Folder, relative: str) -> None:
     """Remove the temporary file that a killed writer may have left for this file."""
-    with suppress(NotFound), folder.parent(relative) as (parent, name), suppress(FileNotFoundError):
+    with suppress(*_GONE), folder.parent(relative) as (parent, name), suppress(FileNotFoundError):
         os.unlink(beside_name(name), dir_fd=parent)
 
 

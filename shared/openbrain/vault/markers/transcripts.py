@@ -3,6 +3,7 @@
 Their content comes from people, models and tools: it is untrusted, and quoted, counted and cut, never obeyed.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -75,10 +76,15 @@ def _object(line: bytes) -> dict[str, Any] | None:
         parsed = orjson.loads(line)
     except orjson.JSONDecodeError:
         try:
-            parsed = orjson.loads(line.decode(errors="replace"))
-        except orjson.JSONDecodeError:
+            parsed = orjson.loads(_as_utf8(line))
+        except (ValueError, RecursionError):
             return None
     return parsed if isinstance(parsed, dict) else None
+
+
+def _as_utf8(line: bytes) -> bytes:
+    """The line without what no UTF-8 text has: wrong bytes, and halves of characters that a program cut in two."""
+    return json.dumps(json.loads(line.decode(errors="replace")), ensure_ascii=False).encode(errors="replace")
 
 
 def _record(line: Mapping[str, Any]) -> Record:

@@ -70,6 +70,39 @@ async def test_ttl_ends_signal_and_halt_and_quiet_ends_no_halt(store: SqlStore, 
     ]
 
 
+async def test_a_halt_that_only_time_ended_begins_again_with_the_next_nuclear_raise(
+    store: SqlStore, clock: FakeClock
+) -> None:
+    first = await raise_one(store, severity=Severity.NUCLEAR, ttl_s=60)
+    await raise_one(store, severity=Severity.CRITICAL)  # without a time limit: the signal outlives its halt
+    assert first.halt is not None
+    await store.halts.ack_halt(viewer(), first.halt.id, ["ada"])
+    assert await swept(store, clock, 60 * MICROSECONDS) == Swept(halts_expired=1)
+    assert (await store.signals.present(viewer())).halts == ()
+
+    again = await raise_one(store, severity=Severity.NUCLEAR, ttl_s=30, at=clock.now())
+    (halt,) = (await store.signals.present(viewer())).halts
+    assert (again.status, again.halt, halt.state) == (RaiseStatus.MERGED, halt, HaltState.OPEN)
+    assert (halt.raised_at, halt.expires_at, halt.ended_by) == (clock.now(), clock.now() + 30 * MICROSECONDS, "")
+    assert ((await told(store))[-1].change, (await told(store))[-1].halt) == (Step.HALTED, True)
+    assert await store.halts.halt_acks(viewer(), halt.id, 9) == [], "nobody has stopped again yet"
+    assert await swept(store, clock, 30 * MICROSECONDS) == Swept(halts_expired=1)
+
+
+async def test_a_resume_covers_what_was_known_and_a_nuclear_raise_after_it_halts(store: SqlStore) -> None:
+    first = await raise_one(store, severity=Severity.CRITICAL, halt=True)
+    assert first.halt is not None
+    await store.halts.ack_halt(viewer(), first.halt.id, ["ada"])
+    await store.halts.resume_halt(viewer(), first.halt.id, "admin", "go on")
+    assert (await raise_one(store, severity=Severity.CRITICAL, halt=True)).status is RaiseStatus.MERGED
+    assert (await store.signals.present(viewer())).halts == (), "who resumed knew of it"
+
+    await raise_one(store, severity=Severity.NUCLEAR)
+    (halt,) = (await store.signals.present(viewer())).halts
+    assert (halt.state, halt.note, await store.halts.halt_acks(viewer(), halt.id, 9)) == (HaltState.OPEN, "", [])
+    assert ((await told(store))[-1].change, (await told(store))[-1].halt) == (Step.WORSENED, True)
+
+
 async def test_quiet_does_not_end_what_is_held_and_the_same_raise_holds_it_longer(
     store: SqlStore, clock: FakeClock
 ) -> None:

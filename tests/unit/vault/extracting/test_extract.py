@@ -1,6 +1,7 @@
 """Extract: from transcripts to a bundle."""
 
 import json
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -120,6 +121,17 @@ def test_an_unreadable_file_is_told_and_left_out(tmp_path: Path, monkeypatch: py
     made = extracted(tmp_path, window("2d", "", NOW), Filter(min_turns=0), told.append)
 
     assert (told, made.sessions) == ([path], ())
+
+
+def test_a_file_whose_name_is_no_text_is_told_and_left_out(tmp_path: Path) -> None:
+    laid_out(tmp_path, "p", "good", [record("user", "x")])
+    odd = Path(os.fsdecode(os.fsencode(tmp_path / "p") + b"/\xff.jsonl"))
+    odd.write_bytes(record("user", "x"))
+    told: list[Path] = []
+    found = extracted(tmp_path, window("26h", "", NOW), Filter(min_turns=0), told.append)
+
+    assert [item.session_id for item in found.sessions] == ["good"]
+    assert told == [odd]
 
 
 def test_no_folder_is_said(tmp_path: Path) -> None:

@@ -53,6 +53,13 @@ def test_what_is_too_much_or_too_long_or_broken_is_told() -> None:
     assert "never closed" in of(said("<!-- @lesson -->\nopen")).problems[0].reason
 
 
+def test_half_of_a_character_does_not_hide_its_message() -> None:
+    """JSON.stringify writes a text that was cut inside an emoji so."""
+    raw = said("TEXT " + lesson("kept")).replace(b"TEXT", rb"cut \ud83d")
+
+    assert [each.content for each in of(raw).markers] == ["kept"]
+
+
 def test_a_harvest_holds_no_secret_and_no_marker_within() -> None:
     (found,) = of(said(lesson("use token=abcdefgh1 <!-- @edge type=parent target=x -->here"))).markers
 

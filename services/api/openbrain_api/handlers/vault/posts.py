@@ -62,11 +62,16 @@ async def marker(call: Call[MarkerBody, Nothing]) -> Response:
     def post(at: int) -> posted_markers.Post:
         return posted_markers.Post(type=body.type, content=body.content, attrs=attrs, at=at)
 
-    ended = None
+    ended, refusal = None, None
     if body.type == "signal" and post(0).severity == RESOLVED:
-        ended = await named(call, post(0))
+        try:
+            ended = await named(call, post(0))
+        except (Invalid, NotFound) as error:
+            refusal = error  # unless this request has ended its signal before
 
     def draft(path: str, at: int) -> Draft:
+        if refusal is not None:
+            raise refusal
         change, there = posted_markers.change_of(folder, post(at), path)
         same = change.before == change.digest
         action = "unchanged" if same else "appended" if there else "created"

@@ -57,7 +57,7 @@ def _graduate(plan: Plan, arc: Arc, heat: int, replayed: int) -> bool:
     """Move an arc to its long-term folder. False if another page has its name there: renaming would make it another
     arc."""
     to = f"{FOLDERS.get(arc.region, 'left')}/{arc.path.rsplit('/', 1)[1]}"
-    if plan.free(to) != to:
+    if to in plan.pages or not plan.vacant(to):
         plan.problem(arc.path, f"can't graduate to {to}, which is another page: rename one of the two")
         return False
     values: dict[str, str | int] = {}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from openbrain.domain.errors import Invalid
 from openbrain.vault.front_matter import document
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain_tick.plan.plan import Plan
@@ -38,7 +39,12 @@ def drain(plan: Plan) -> None:
             plan.counts["inbox_errors"] += 1
             continue
         folder = next((FOLDERS[tag] for tag in _tags(page.front.get("tags")) if tag in FOLDERS), "left")
-        to = plan.free(f"{folder}/{path.rsplit('/', 1)[1].lstrip('_')}")
+        try:
+            to = plan.free(f"{folder}/{_name(path)}")
+        except Invalid as error:
+            plan.problem(path, f"can't be filed: {error}")
+            plan.counts["inbox_errors"] += 1
+            continue
         arc = parse_arc(path, text, plan.now_us * 1000)
         values: dict[str, str] = {"region": _REGIONS[folder.partition("/")[0]]}
         if not arc.status:
@@ -53,6 +59,11 @@ def drain(plan: Plan) -> None:
             plan.counts["inbox_errors"] += 1
     if plan.counts["inbox_drained"]:
         plan.settle()
+
+
+def _name(path: str) -> str:
+    """The page's name where it is filed: not one that a scan leaves out."""
+    return f"{path.rpartition('/')[2].removesuffix('.md').lstrip('_.') or 'untitled'}.md"
 
 
 def _tags(value: object) -> list[str]:

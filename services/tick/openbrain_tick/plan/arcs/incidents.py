@@ -5,7 +5,7 @@ ends with the signal's, so that the signal is known without reading the page.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from openbrain.domain.signals.values import Signal
@@ -19,6 +19,8 @@ from openbrain_tick.plan.plan import Plan
 
 FOLDER: Final = "amygdala"
 PENDING: Final = "(pending)"
+_PENDING = re.compile(rf"^{re.escape(PENDING)}(?=\s*$)", re.MULTILINE)
+"""On a line of its own: the signal's text is quoted above and may contain the word."""
 _ID = re.compile(r"^amygdala-.*-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
 
 
@@ -33,13 +35,20 @@ def unclosed(pages: Iterable[Arc]) -> frozenset[str]:
     return frozenset(name for arc in pages if arc.status == "active" and (name := signal_of(arc)))
 
 
-def incidents(plan: Plan, open_signals: Sequence[Signal], ended: Mapping[str, Signal | None]) -> None:
+def incidents(
+    plan: Plan,
+    open_signals: Sequence[Signal],
+    ended: Mapping[str, Signal | None],
+    of_marks: Collection[str] = (),
+) -> None:
     """Open and close incidents. `open_signals`: all open signals. `ended`: signals from `unclosed` that are no longer
-    open, None if the row is gone. Counts incidents_opened and incidents_closed."""
+    open, None if the row is gone. `of_marks`: ids of signals known to be raised by marks, whose text in the database
+    may differ (redacted, cut). Counts incidents_opened and incidents_closed."""
     known = {name: arc for arc in plan.pages.values() if (name := signal_of(arc))}
     marked = {mark.identity for arc in plan.pages.values() if not arc.merged for mark in arc.signals}
     for signal in open_signals:
-        known_here = signal.id in known or identity(signal.source, signal.content) in marked
+        known_here = signal.id in known or signal.id in of_marks
+        known_here = known_here or identity(signal.source, signal.content) in marked
         if signal.severity.grave and not known_here and not signal.source.startswith(SELF):
             _open(plan, signal)
     for signal_id, row in ended.items():
@@ -93,5 +102,5 @@ def _close(plan: Plan, arc: Arc, row: Signal | None) -> None:
         by = f" by {quotable_line(row.ended_by, 100)}" if row.ended_by else ""
         note = f": {quotable_line(row.note, 300)}" if row.note else ""
         how, at = f"{row.state}{by}{note}", to_iso(row.ended_at)
-    closed = plan.edit(arc, {"status": "resolved"}, body=lambda body: body.replace(PENDING, f"{at} {how}", 1))
+    closed = plan.edit(arc, {"status": "resolved"}, body=lambda body: _PENDING.sub(lambda _: f"{at} {how}", body, 1))
     plan.counts["incidents_closed"] += closed is not arc

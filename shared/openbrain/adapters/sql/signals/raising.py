@@ -3,11 +3,11 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, bindparam, delete, func, select
 
 from openbrain.adapters.sql.engine.statements import among, chunks
 from openbrain.adapters.sql.schema.inserts import insert_rows
-from openbrain.adapters.sql.schema.signal_tables import halts, signal_keys, signals
+from openbrain.adapters.sql.schema.signal_tables import halt_acks, halts, signal_keys, signals
 from openbrain.adapters.sql.signals.broadcast_log import BroadcastLog
 from openbrain.adapters.sql.signals.rows import (
     HALT,
@@ -32,7 +32,7 @@ from openbrain.domain.signals.rules import (
     opened,
     storm_identity,
 )
-from openbrain.domain.signals.values import Halt, Raise, Signal, Step
+from openbrain.domain.signals.values import Halt, HaltState, Raise, Signal, Step
 from openbrain.ports.store.signals import RaiseOutcome, RaiseStatus
 
 
@@ -60,6 +60,8 @@ class _Touched:
         self.before, self.signal, self.halt = before, signal, halt
         self.halt_before = halt
         self.step = Step.RAISED
+        self.worsened = False
+        """Whether the last raise had a higher severity than the signal before."""
         self.last = last
 
 
@@ -89,7 +91,8 @@ class _Batch:
             return RaiseOutcome(RaiseStatus.EXPIRED)
         touched, status = self._touch(given)
         if given.halts:
-            touched.halt = halted(touched.halt, touched.signal, given, self._now) or touched.halt
+            worsened = touched.worsened
+            touched.halt = halted(touched.halt, touched.signal, given, self._now, worsened=worsened) or touched.halt
         self._remember(given, touched.signal.id)
         return RaiseOutcome(status, touched.signal)
 
@@ -149,7 +152,7 @@ class _Batch:
 
     def _merge(self, touched: _Touched, given: Raise) -> _Touched:
         step, touched.signal = merged(touched.signal, given, self._now)
-        touched.last = given
+        touched.last, touched.worsened = given, step is Step.WORSENED
         if step is Step.WORSENED and touched.before is not None:
             touched.step = step
         self._touched[touched.signal.identity] = touched
@@ -202,6 +205,9 @@ class _Batch:
         touched.signal = logged
         if halt is not None and halts:
             touched.halt = replace(halt, seq=logged.seq)
+            if touched.halt_before is not None and touched.halt_before.state is not HaltState.OPEN:
+                # It begins again: who stopped then has not stopped now.
+                self._connection.execute(delete(halt_acks).where(halt_acks.c.halt_id == halt.id))
             save_halt(self._connection, touched.halt, new=touched.halt_before is None)
 
 
