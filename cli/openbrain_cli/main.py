@@ -110,6 +110,9 @@ COMMANDS = {
     for name, (target, about) in section.items()
 }
 
+_NO_HOME = "Could not determine home directory"
+"""What pathlib says about the `~` of an unknown user, and without HOME."""
+
 app = new_app(
     cls=group_of(SECTIONS),
     no_args_is_help=True,
@@ -174,6 +177,8 @@ def main() -> NoReturn:
     except Exception as error:  # noqa: BLE001 - last resort: never show a traceback
         if debugging():
             traceback.print_exc()
+        if _NO_HOME in str(error):
+            _fail("no home folder is known for a path with `~`: write the path in full, or set HOME", exit_codes.SETUP)
         _fail(f"internal error ({type(error).__name__}): set OPENBRAIN_DEBUG=1 to see where", exit_codes.INTERNAL)
     sys.exit(exit_codes.OK)
 

@@ -90,6 +90,12 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert (code, said) == (exit_codes.SETUP, f"openbrain: {target}.part: No such file or directory\n")
 
 
+def test_the_home_of_nobody_is_told_and_no_internal_error() -> None:
+    code, said = typed("up", "--data", "~no-such-user/brain")
+
+    assert (code, "write the path in full" in said, "internal" in said) == (exit_codes.SETUP, True, False)
+
+
 def test_help_imports_nothing_heavy() -> None:
     heavy = ("pydantic", "httpx", "rich", "redis", "sqlalchemy", "openbrain.settings", "openbrain.client", "orjson")
     program = (
