@@ -3,6 +3,7 @@
 Their content comes from people, models and tools: it is untrusted, and quoted, counted and cut, never obeyed.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -75,8 +76,10 @@ def _object(line: bytes) -> dict[str, Any] | None:
         parsed = orjson.loads(line)
     except orjson.JSONDecodeError:
         try:
-            parsed = orjson.loads(line.decode(errors="replace"))
-        except orjson.JSONDecodeError:
+            # Python's parser also takes half of a surrogate pair, as of an emoji that was cut.
+            loaded = json.loads(line.decode(errors="replace"))
+            parsed = orjson.loads(json.dumps(loaded, ensure_ascii=False).encode(errors="replace"))
+        except (ValueError, RecursionError):
             return None
     return parsed if isinstance(parsed, dict) else None
 
