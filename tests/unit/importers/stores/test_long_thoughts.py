@@ -14,7 +14,7 @@ from openbrain_cli.memories.transfer.foreign.locations import table_in
 
 LINES = [hashlib.sha512(bytes([number])).hexdigest()[:64] for number in range(25)]
 PRIVATE = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *LINES, "-----END RSA PRIVATE KEY-----", ""])
-TOKEN = "kQ7vX2mZ9pL4tR8wB3nY6cJ1"  # noqa: S105 - of no service
+TOKEN = "kQ7vX2mZ9pL4tR8wB3nY6cJ1"
 CUT = limits.CONTENT_CHARS
 
 
