@@ -110,6 +110,9 @@ COMMANDS = {
     for name, (target, about) in section.items()
 }
 
+_NO_HOME = "Could not determine home directory"
+"""What pathlib says about the `~` of an unknown user, and without HOME."""
+
 app = new_app(
     cls=group_of(SECTIONS),
     no_args_is_help=True,
@@ -153,9 +156,10 @@ def root(version: Version = False, config: Config = None) -> None:
 def main() -> NoReturn:
     """Run a command. Every error is one line on stderr and an exit code, never a traceback."""
     os.umask(0o077)  # new files are private to their owner; pages of a vault take their folder's mode
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="replace", line_buffering=True)  # who reads a pipe sees each line at once
     try:
         app()
     except OpenBrainError as error:
@@ -163,19 +167,37 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         sys.exit(exit_codes.INTERRUPTED)
     except BrokenPipeError:
-        # The reader has closed its end; nothing is left to flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_unwritten()  # the reader has closed its end
         sys.exit(exit_codes.REFUSED)
     except OSError as error:
         if debugging():
             traceback.print_exc()
+        _drop_unwritten()
         where = f"{error.filename}: " if error.filename else ""
         _fail(f"{where}{error.strerror or type(error).__name__}", exit_codes.SETUP)
     except Exception as error:  # noqa: BLE001 - last resort: never show a traceback
         if debugging():
             traceback.print_exc()
+        if _NO_HOME in str(error):
+            _fail("no home folder is known for a path with `~`: write the path in full, or set HOME", exit_codes.SETUP)
         _fail(f"internal error ({type(error).__name__}): set OPENBRAIN_DEBUG=1 to see where", exit_codes.INTERNAL)
     sys.exit(exit_codes.OK)
+
+
+def _open_closed_streams() -> None:
+    """Give each standard stream that the caller has closed the empty device: else the next opened file or connection
+    takes its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - stays open
+
+
+def _drop_unwritten() -> None:
+    """Drop output that can't be written: at exit Python would try again, and change the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> NoReturn:

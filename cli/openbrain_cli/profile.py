@@ -23,6 +23,10 @@ ADMIN_KEY_FILE = "admin-key"
 URL_FILE = "url"
 
 
+class NotRunning(SetupError):
+    """No server is named, and none runs on this data folder now."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """Connection options: from the command line, else the environment, else what `openbrain up` wrote."""
@@ -37,7 +41,7 @@ class Profile:
         """The API's address. Raise `SetupError` if none is given."""
         address = self.url_option or self._env("OPENBRAIN_URL", "CORE_BRAIN_URL") or local_url(self.data_dir)
         if not address:
-            raise SetupError(
+            raise NotRunning(
                 f"no OpenBrain runs on {self.data_dir}: start one with `openbrain up`, or name one with --url "
                 "or OPENBRAIN_URL"
             )

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -285,3 +286,17 @@ def test_an_answer_that_trickles_in_is_not_waited_for() -> None:
         server.join()
 
     assert len(sent) < 200
+
+
+@pytest.mark.parametrize("slow", ["getaddrinfo", "create_connection"])
+def test_a_name_and_its_addresses_are_not_waited_for(slow: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    forever = threading.Event()
+    monkeypatch.setattr(socket, slow, lambda *_, **__: forever.wait(60))
+    asked = HookBrain("http://brain.invalid:8788", "ob_none", "ada", within_s=0.1)
+    try:
+        started = time.monotonic()
+        with pytest.raises(TryLater, match="TimeoutError"):
+            asked.get("/v1/amygdala/state")
+        assert time.monotonic() - started < 30
+    finally:
+        forever.set()

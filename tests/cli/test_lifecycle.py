@@ -1,6 +1,7 @@
 """prune, undo and review, as a person types them, with a housekeeper running."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -169,3 +170,21 @@ async def test_policies_are_shown_and_edited(brain: Brain, terminal: Terminal, t
     assert first == {"policies": [], "legal_hold": [{"project": "trial"}], "retention": {}}
     assert second == shown == {"policies": [], "legal_hold": [{"project": "case"}], "retention": {}}
     assert (kept["held"], kept["kept"][0]) == (True, {"what": "forgotten_days", "days": None, "by": "settings"})
+
+
+async def test_an_edited_policy_that_can_not_be_used_is_kept(
+    brain: Brain, terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = await brain.key(permissions=frozenset(Permission))
+    places, editor = tmp_path / "tmp", tmp_path / "editor"
+    places.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(places))
+    for text in ("{half", '{"policies": 5}', '{"legal_hold": []}'):
+        editor.write_text(f"#!/bin/sh\nprintf '%s' '{text}' > $1\n")
+        editor.chmod(0o700)
+        with contextlib.suppress(Invalid):
+            await terminal.run(key, "policy", "edit", VISUAL=str(editor))
+
+    kept = {file.read_text(): file for file in places.glob("*/policy.json")}
+    assert kept.keys() == {"{half", '{"policies": 5}'}
+    assert [file.parent.stat().st_mode & 0o77 for file in kept.values()] == [0, 0]

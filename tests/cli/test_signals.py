@@ -1,8 +1,10 @@
 """signals and halt, as a person types them: the commands in this process, the API behind a real server."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import IO
 
 import orjson
 import pytest
@@ -12,8 +14,11 @@ from openbrain.client import OpenBrain
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid, NotFound, SetupError
 from openbrain_cli.main import app
+from openbrain_cli.system.shell import exit_codes
 from tests.support.api.brain import Brain
 from tests.support.api.served import served
+from tests.support.cli.terminal import PROGRAM
+from tests.support.waiting import PATIENCE_S
 
 DISK = ("--source", "db-1", "--severity", "critical", "--content", "sda1 of db-1")
 
@@ -23,6 +28,11 @@ class Terminal:
 
     def __init__(self, url: str, key_file: Path) -> None:
         self._to = ("--url", url, "--key-file", str(key_file))
+
+    async def spawned(self, *words: str, out: int | IO[bytes]) -> asyncio.subprocess.Process:
+        """Start the installed command, with its standard output going there."""
+        env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        return await asyncio.create_subprocess_exec(PROGRAM, *words, *self._to, stdout=out, env=env)
 
     async def run(self, *words: str) -> Result:
         """Run a command to its end."""
@@ -163,6 +173,31 @@ async def test_what_comes_is_watched(terminal: Terminal) -> None:
     assert [(each["seq"], each["event"]["data"]["severity"]) for each in news] == [(1, "warning"), (2, "nuclear")]
     assert "at 2: 2 open, 1 halts" in shown.stderr
     assert "HALT open" in shown.stdout.splitlines()[-1]
+
+
+async def test_who_reads_a_pipe_sees_each_line_at_once(terminal: Terminal) -> None:
+    process = await terminal.spawned("signals", "watch", "--after", "0", out=asyncio.subprocess.PIPE)
+    try:
+        await terminal.run("signals", "raise", "the disk is full", "--source", "s")
+        assert process.stdout
+        line = await asyncio.wait_for(process.stdout.readline(), PATIENCE_S)
+    finally:
+        process.terminate()
+        await process.wait()
+
+    assert b"the disk is full" in line
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+async def test_what_could_not_be_shown_is_not_marked_as_read(terminal: Terminal) -> None:
+    await terminal.run("messages", "send", "ada", "look", "at", "db-1")
+    for options in ((), ("--json",)):
+        with Path("/dev/full").open("wb") as full:
+            failed = await terminal.spawned("messages", "inbox", "--mark", *options, out=full)
+            assert await failed.wait() == exit_codes.SETUP
+    waiting = await terminal.run("messages", "inbox")
+
+    assert "look at db-1" in waiting.stdout
 
 
 async def test_a_message_is_left_read_and_found_again(terminal: Terminal) -> None:

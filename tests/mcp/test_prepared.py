@@ -154,6 +154,20 @@ async def test_what_follows_the_lists_is_the_servers(tmp_path: Path) -> None:
     assert later[5]["result"] == orjson.loads(listed)["result"]
 
 
+async def test_every_request_that_can_not_be_read_is_answered(tmp_path: Path) -> None:
+    deep = [f"{'[' * depth}{']' * depth}" for depth in (500, 5000)]
+    call = '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"%s","arguments":{"x":%s}}}'
+    async with stdio(tmp_path) as (say, hear):
+        say(OPENING, READY, call % (2, "x", deep[0]), call % (3, "x", deep[1]), "no JSON")
+        refused = list(map(orjson.loads, (await hear(4))[1:]))
+        say(call % (4, r"no\ud83d", "5"), line("ping", None, "half").replace("half", r"half\ud83d"))
+        cut = {answer["id"]: answer for answer in map(orjson.loads, await hear(2))}
+
+    assert [(each["id"], each["error"]["code"]) for each in refused] == [(2, -32700), (None, -32700), (None, -32700)]
+    assert "recursion limit exceeded" in refused[0]["error"]["message"]
+    assert cut.keys() == {4, "half?"}
+
+
 async def test_a_call_that_is_taken_back_holds_up_nothing(tmp_path: Path) -> None:
     came, gone = asyncio.Event(), asyncio.Event()
 

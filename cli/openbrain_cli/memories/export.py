@@ -17,6 +17,7 @@ from openbrain_cli.output import as_json, one_line, progress, say
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain_cli.memories.transfer.download import Counts
+    from openbrain_cli.memories.transfer.export_file import Checked
     from openbrain_cli.memories.transfer.upload import Totals
 
 File = Annotated[Path | None, typer.Argument(metavar="[FILE]", help="File to create; stdout if left out.")]
@@ -95,8 +96,7 @@ def import_export(path: Path, to: Speaking, *, dry_run: bool, incomplete: bool, 
         )
     if checked.problem:
         say(f"note: {path}: {checked.problem}")
-    size, export_id = checked.size, checked.header.export_id
-    totals = to.ask(lambda brain: _send(brain, path, export_id, size, dry_run=dry_run, quiet=json))
+    totals = to.ask(lambda brain: _send(brain, path, checked, dry_run=dry_run, quiet=json))
     if json:
         as_json(asdict(totals))
     else:
@@ -108,14 +108,19 @@ def import_export(path: Path, to: Speaking, *, dry_run: bool, incomplete: bool, 
     return totals.refused
 
 
-async def _send(brain: "OpenBrain", path: Path, export_id: str, size: int, *, dry_run: bool, quiet: bool) -> "Totals":
+async def _send(brain: "OpenBrain", path: Path, checked: "Checked", *, dry_run: bool, quiet: bool) -> "Totals":
     from openbrain_cli.memories.transfer.upload import send
 
     with progress(quiet=quiet) as bar:
-        task = bar.add_task("importing", total=size)
+        task = bar.add_task("importing", total=checked.size)
         try:
             return await send(
-                brain, path, export_id, dry_run=dry_run, progress=lambda done: bar.update(task, advance=done)
+                brain,
+                path,
+                checked.header.export_id,
+                dry_run=dry_run,
+                cut=bool(checked.problem),
+                progress=lambda done: bar.update(task, advance=done),
             )
         except asyncio.CancelledError:  # Ctrl-C
             share = f"{bar.tasks[0].percentage:.0f} % of {path} is imported"

@@ -1,5 +1,6 @@
 """messages: messages between agents."""
 
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,14 +63,13 @@ def inbox(
 ) -> None:
     """Show the agent's unread messages, oldest first."""
     messages = to.ask(lambda brain: brain.inbox(after=after, unread=not every, limit=limit))
+    as_json(messages) if json else _shown(messages.messages)
+    sys.stdout.flush()  # what could not be shown is not read
     if mark and messages.messages:
         to.ask(lambda brain: brain.mark_read([message.id for message in messages.messages]))
-    if json:
-        as_json(messages)
-        return
-    _shown(messages.messages)
-    left = messages.unread - sum(not message.read for message in messages.messages)
-    say(f"{left} more unread" if left else "no messages" if not messages.messages else "that is all")
+    if not json:
+        left = messages.unread - sum(not message.read for message in messages.messages)
+        say(f"{left} more unread" if left else "no messages" if not messages.messages else "that is all")
 
 
 @app.command("with")

@@ -11,6 +11,7 @@ from openbrain.domain.errors import TryLater
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.options import AsJson, Limit, Speaking, given
 from openbrain_cli.output import as_json, one_line, plain, say, show, table
+from openbrain_cli.profile import NotRunning
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
@@ -56,7 +57,7 @@ def sync(
     while True:
         try:
             _tell(to.ask(once), json=json, dry_run=dry_run)
-        except TryLater as error:
+        except (TryLater, NotRunning) as error:
             if not every:
                 raise
             say(str(error))

@@ -64,9 +64,10 @@ export class Subscriber {
     return this.#halts.size > 0;
   }
 
-  /** Returns when it is known that no halt stands, or when it is closed. */
+  /** Returns when it is known that no halt stands; throws when it is closed before. */
   async guard(): Promise<void> {
-    while ((this.#informed === null || this.halted) && !this.#closed.signal.aborted) {
+    while (this.#informed === null || this.halted) {
+      if (this.#closed.signal.aborted) throw new Error("closed before it was known that no halt stands");
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }

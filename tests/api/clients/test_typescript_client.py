@@ -116,3 +116,13 @@ async def test_halts_that_stand_at_the_start_halt_and_neither_those_of_others_no
     assert [each["heard"] is not None for each in said if "heard" in each] == [True]
     assert {each["title"] for each in replayed if "title" in each} == {"stop", "the last"}
     assert not any(each.get("halted") for each in replayed)
+
+
+@pytest.mark.slow("TypeScript's compiler goes through all routes")
+async def test_who_is_no_longer_heard_is_not_let_through(brain: Brain, tmp_path: Path) -> None:
+    need("openapi-typescript")
+    async with served(brain.app()) as url:
+        process = await started(await built(tmp_path / "client", url, "refused"), url)
+        (said,) = [each async for each in lines(process)]
+
+    assert said == {"run": "rejected", "guard": "rejected"}

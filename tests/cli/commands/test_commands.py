@@ -90,6 +90,27 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert (code, said) == (exit_codes.SETUP, f"openbrain: {target}.part: No such file or directory\n")
 
 
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_a_closed_stream_is_an_empty_one(closed: int) -> None:
+    """Standard input, output and errors, as `<&-`, `>&-` and `2>&-` of a shell close them."""
+    program = ("sh", "-c", f'exec "$@" {closed}>&-', "sh", sys.executable, "-m", "openbrain_cli.main")
+    done = subprocess.run(
+        [*program, "publish", "memory.submitted", "--dry-run"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    said = "" if closed == 2 else "openbrain: there is no event: give one JSON object, or one on each line\n"
+
+    assert (done.returncode, done.stderr.decode()) == (exit_codes.REFUSED, said)
+
+
+def test_the_home_of_nobody_is_told_and_no_internal_error() -> None:
+    code, said = typed("up", "--data", "~no-such-user/brain")
+
+    assert (code, "write the path in full" in said, "internal" in said) == (exit_codes.SETUP, True, False)
+
+
 def test_help_imports_nothing_heavy() -> None:
     heavy = ("pydantic", "httpx", "rich", "redis", "sqlalchemy", "openbrain.settings", "openbrain.client", "orjson")
     program = (

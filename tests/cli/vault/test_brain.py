@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import orjson
+import pytest
 from typer.testing import CliRunner
 
 from openbrain.domain.errors import NotFound
@@ -54,3 +55,29 @@ async def test_a_vault_from_a_post_to_a_local_copy(brain: Brain, tmp_path: Path)
     assert did == "write a.md\nwrite b.md\n"
     assert (copy / "b.md").read_bytes() == (vault / "brain-feed" / "b.md").read_bytes()
     assert "no such file" in missing
+
+
+async def test_a_copy_waits_for_a_system_that_does_not_run_now(
+    brain: Brain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`openbrain stop` removes the address, and `openbrain up` writes it again."""
+    feed = brain.settings.vaults.folders["w1"] / "brain-feed"
+    feed.mkdir()
+    (feed / "a.md").write_text("---\ntitle: Hot\n---\nwhat is hot\n", encoding="utf-8")
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "key").write_text(await brain.key(), encoding="ascii")
+    (data / "key").chmod(0o600)
+    async with served(brain.app()) as url:
+
+        def started(_: float) -> None:
+            if (data / "url").exists():
+                raise KeyboardInterrupt
+            (data / "url").write_text(url, encoding="ascii")
+
+        monkeypatch.setattr("openbrain_cli.vault.brain.time.sleep", started)
+        words = ("brain", "sync", str(tmp_path / "copy"), "--every", "1", "--data", str(data))
+        done = await asyncio.to_thread(lambda: CliRunner().invoke(app, words))
+
+    assert "no OpenBrain runs" in done.stderr
+    assert (tmp_path / "copy" / "a.md").exists()

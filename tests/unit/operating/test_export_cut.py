@@ -1,5 +1,6 @@
 """An export file that was cut anywhere is reported as cut, and the export can be resumed."""
 
+import gzip
 import hashlib
 import os
 from collections.abc import AsyncIterator
@@ -9,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from openbrain.domain.errors import SetupError, TryLater
+from openbrain.domain.errors import Invalid, SetupError, TryLater
 from openbrain.domain.ids import uuid7
+from openbrain.usecases.transfer.lines import Footer, parse_line
 from openbrain.usecases.transfer.writing import as_line, footer_line, header_line, mark_line
 from openbrain_cli.memories.transfer.download import PartFile
-from openbrain_cli.memories.transfer.export_file import check, parts
+from openbrain_cli.memories.transfer.export_file import check, is_export, kind_of, parts
 
 HEADER = header_line(export_id=uuid7(1), exported_at=1, workspace_id="w", whole=True, filters={})
 LINES = [HEADER, as_line({"kind": "memory", "id": "a"}), mark_line("after-a"), as_line({"kind": "memory", "id": "b"})]
@@ -69,6 +71,33 @@ def test_a_footer_is_sent_with_and_without_its_line_end_but_not_cut(tmp_path: Pa
         ends[cut] = FOOTER.rstrip() in part.body
 
     assert ends == {1: True, 0: True, -1: True, -2: False, -20: False}
+
+
+def test_what_an_editor_puts_before_the_header_is_skipped(tmp_path: Path) -> None:
+    file = tmp_path / "all.ndjson"
+    for before in (b"\xef\xbb\xbf", b"\n", b"\xef\xbb\xbf\r\n\n"):
+        for content in (before + WHOLE, gzip.compress(before + WHOLE)):
+            file.write_bytes(content)
+            assert (is_export(file), check(file).problem) == (True, "")
+            assert [part.body.count(b"header") for part in parts(file)] == [1]
+
+
+def test_a_packed_export_that_was_cut_before_its_first_line_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "all.gz"
+    for cut in (9, 12, 30):
+        file.write_bytes(gzip.compress(WHOLE)[:cut])
+        assert is_export(file)
+        with pytest.raises(Invalid, match="it was cut off; nothing of it can be read"):
+            check(file)
+
+
+def test_an_import_of_a_cut_file_has_an_end(tmp_path: Path) -> None:
+    file = tmp_path / "all.ndjson"
+    file.write_bytes(BODY[:-5])
+    (part,) = parts(file, cut=True)
+
+    assert [kind_of(line) for line in part.body.splitlines()] == ["header", "memory", "mark", "footer"]
+    assert isinstance(parse_line(part.body.splitlines()[-1]), Footer)
 
 
 async def test_two_exports_at_once_do_not_write_into_one_file(tmp_path: Path) -> None:

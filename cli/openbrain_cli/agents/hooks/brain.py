@@ -13,6 +13,7 @@ from openbrain.domain.access.credentials import checked_address, read_key
 from openbrain.domain.errors import OpenBrainError, SetupError, TryLater
 
 if TYPE_CHECKING:
+    from http.client import HTTPConnection
     from socket import socket
 
 WITHIN_S: Final = 2.0
@@ -73,7 +74,7 @@ class Brain:
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
-            connection.connect()
+            _connect(connection, left)
             with _ended_at(self._until, connection.sock):
                 connection.request(method, address.path.rstrip("/") + path, body=body, headers=headers)
                 response = connection.getresponse()
@@ -93,6 +94,28 @@ class Brain:
         if not isinstance(parsed, dict):
             raise Refused(f"{self.url} does not answer as an OpenBrain API")
         return parsed
+
+
+def _connect(connection: "HTTPConnection", within_s: float) -> None:
+    """Connect in a thread that is given up after that time: no timeout covers the look-up of a name, and that of a
+    socket counts for each address of the host anew."""
+    import threading
+
+    failed: list[Exception] = []
+
+    def connect() -> None:
+        try:
+            connection.connect()
+        except Exception as error:  # noqa: BLE001 - raised again below
+            failed.append(error)
+
+    thread = threading.Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(within_s)
+    if thread.is_alive():
+        raise TimeoutError
+    if failed:
+        raise failed[0]
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Reading of an export file, plain or compressed, line by line."""
 
+import codecs
 import gzip
 import hashlib
 import io
@@ -14,11 +15,13 @@ import orjson
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid
 from openbrain.usecases.transfer.lines import FORMAT, Footer, Header, parse_header, parse_line
+from openbrain.usecases.transfer.writing import footer_line
 
 PART_LINES = 5000
 PART_BYTES = 4 * 1024 * 1024
 """Maximum size of one request: it takes seconds, so that progress is visible and a retry repeats little."""
 _GZIP = b"\x1f\x8b"
+_LINE_ENDS = (b"\n", b"\r")
 _KIND = b'{"kind":"'
 _BROKEN = (OSError, EOFError, zlib.error)
 
@@ -46,24 +49,31 @@ class Part:
 
 
 def is_export(path: Path) -> bool:
-    """True if the file begins like an export."""
+    """True if the file begins like an export, or is packed and cut off before its first line."""
     if not path.is_file():
         return False
     try:
         with opened(path) as file:
             first = orjson.loads(file.readline(limits.LINE_BYTES))
-    except (*_BROKEN, orjson.JSONDecodeError):
+    except (EOFError, zlib.error):
+        return True
+    except (OSError, orjson.JSONDecodeError):
         return False
     return isinstance(first, dict) and first.get("format") == FORMAT
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open an export for reading, decompressed if necessary."""
+    """Open an export for reading, decompressed if necessary, without the byte order mark and the empty lines that
+    editors put before the header."""
     file = path.open("rb")
-    if file.peek(2)[:2] != _GZIP:
-        return file
-    file.close()  # one that is given to GzipFile would stay open
-    return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(path, mode="rb"))))
+    if file.peek(2)[:2] == _GZIP:
+        file.close()  # one that is given to GzipFile would stay open
+        file = io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(path, mode="rb")))
+    if file.peek(3)[:3] == codecs.BOM_UTF8:
+        file.read(3)
+    while file.peek(1)[:1] in _LINE_ENDS:
+        file.read(1)
+    return cast("BinaryIO", file)
 
 
 def kind_of(line: bytes) -> str:
@@ -93,7 +103,7 @@ def check(path: Path) -> Checked:
     except _BROKEN:
         problem = "it can't be unpacked to its end: it was cut off"
     if header is None:
-        raise Invalid("", f"{path.name} is empty")
+        raise Invalid("", f"{path}: {problem}; nothing of it can be read" if problem else f"{path.name} is empty")
     return Checked(header, size, problem or _problem(last, digest.hexdigest()))
 
 
@@ -113,9 +123,9 @@ def _footer(line: bytes) -> Footer | None:
     return footer if isinstance(footer, Footer) else None
 
 
-def parts(path: Path) -> Iterator[Part]:
+def parts(path: Path, *, cut: bool = False) -> Iterator[Part]:
     """Yield the lines after the header in parts. An incomplete file ends with its last complete line; the footer of a
-    complete one needs no line end."""
+    complete one needs no line end. `cut`: add a footer, at which the server ends the import."""
     with opened(path) as file:
         header = orjson.dumps({**orjson.loads(file.readline()), "part": True}) + b"\n"
         lines: list[bytes] = []
@@ -126,6 +136,8 @@ def parts(path: Path) -> Iterator[Part]:
             if len(lines) >= PART_LINES or size >= PART_BYTES:
                 yield Part(first, b"".join([header, *lines]), size)
                 first, size, lines = first + len(lines), 0, []
+        if cut:
+            lines.append(footer_line(memories=0, history=0, lineage=0, digest=hashlib.sha256().hexdigest()))
         if lines:
             yield Part(first, b"".join([header, *lines]), size)
 

@@ -55,10 +55,11 @@ class Totals:
 
 
 async def send(
-    brain: OpenBrain, path: Path, export_id: str, *, dry_run: bool, progress: Callable[[int], None]
+    brain: OpenBrain, path: Path, export_id: str, *, dry_run: bool, cut: bool = False, progress: Callable[[int], None]
 ) -> Totals:
+    """Send the file. `cut`: it has no footer."""
     totals = Totals(export_id, dry_run)
-    for part in parts(path):
+    for part in parts(path, cut=cut):
         try:
             answer = await brain.import_lines(part.body, dry_run=dry_run)
         except TryLater as error:

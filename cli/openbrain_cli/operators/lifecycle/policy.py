@@ -1,8 +1,12 @@
 """policy: a workspace's rules for the lifecycle of its memories."""
 
 import json as json_module
+import shlex
+import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,13 +65,14 @@ def edit(to: Connection, file: File = None, json: AsJson = False) -> None:
     if file is None:
         policies = to.ask(lambda brain: brain.policies())
         before = _document(policies) if policies.updated_at is not None else _EXAMPLE
-        given = _edited(before, to.profile.editor)
-        if given == before:
-            say("nothing was changed")
-            return
+        with _edited(before, to.profile.editor) as given:
+            if given == before:
+                say("nothing was changed")
+                return
+            stands = to.ask(lambda brain: brain.set_policies(given))
     else:
         given = _parsed(file_text(file))
-    stands = to.ask(lambda brain: brain.set_policies(given))
+        stands = to.ask(lambda brain: brain.set_policies(given))
     if json:
         as_json(_document(stands))
     else:
@@ -94,10 +99,14 @@ def _document(policies: "PoliciesAnswer") -> dict[str, Any]:
     return policies.model_dump(mode="json", exclude={"actor", "updated_at"})
 
 
-def _edited(before: dict[str, Any], editor: list[str]) -> dict[str, Any]:
-    """Let the user edit the document in a temporary file that only its owner can read; return the result."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "policy.json"
+@contextmanager
+def _edited(before: dict[str, Any], editor: list[str]) -> Iterator[dict[str, Any]]:
+    """Let the user edit the document in a temporary file that only its owner can read; yield the result. The file stays
+    if its text can't be used."""
+    folder = Path(tempfile.mkdtemp(prefix="openbrain-"))
+    file = folder / "policy.json"
+    used = True
+    try:
         file.write_text(json_module.dumps(before, indent=2) + "\n", encoding="utf-8")
         try:
             ended = subprocess.run([*editor, str(file)], check=False)
@@ -105,7 +114,14 @@ def _edited(before: dict[str, Any], editor: list[str]) -> dict[str, Any]:
             raise SetupError(f"the editor {editor[0]} can't be started ({error.strerror}): set EDITOR") from None
         if ended.returncode:
             raise Invalid("", f"the editor ended with {ended.returncode}: nothing was changed")
-        return _parsed(file.read_text(encoding="utf-8"))
+        used = False
+        yield _parsed(file_text(file))
+        used = True
+    finally:
+        if used:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            say(f"your text is kept: correct it, then `openbrain policy edit --file {shlex.quote(str(file))}`")
 
 
 def _parsed(text: str) -> dict[str, Any]:

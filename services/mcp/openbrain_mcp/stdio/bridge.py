@@ -12,6 +12,8 @@ from openbrain_mcp.stdio.prepared import TOOLS, Prepared
 if TYPE_CHECKING:  # imported by `serve`, when the first answers are out
     from mcp.server import MCPServer
 
+_PARSE_ERROR = -32700
+
 
 class Bridge:
     """Serves one client. `asked` is called when it lists the tools, or sends what only the server can answer."""
@@ -41,7 +43,7 @@ class Bridge:
 
         known = _Unless(self._output.write, self._prepared.opened_by)
         lowlevel = server._lowlevel_server  # like run_stdio_async, with other streams
-        async with stdio_server(_Input(self._lines), known) as (read, write):  # type: ignore[arg-type]
+        async with stdio_server(_Input(self._lines, self._output.write), known) as (read, write):  # type: ignore[arg-type]
             await lowlevel.run(read, write, lowlevel.create_initialization_options())
 
     async def flush(self) -> None:
@@ -53,6 +55,7 @@ class Bridge:
             self.ended.set()
             self._lines.put_nowait(None)
             return
+        line = _whole(line)
         opening = self._prepared.opened_by is None
         answer = self._prepared.answer(line)
         if answer is None or opening:  # the server needs the client's opening request
@@ -93,14 +96,49 @@ def _write_all(wire: int, text: bytes) -> None:
 
 
 class _Input:
-    """The input stream for the library."""
+    """The input stream for the library, which drops what it can't parse. `write` answers that."""
 
-    def __init__(self, lines: "asyncio.Queue[str | None]") -> None:
+    def __init__(self, lines: "asyncio.Queue[str | None]", write: Callable[[str], Awaitable[None]]) -> None:
         self._lines = lines
+        self._write = write
 
     async def __aiter__(self) -> AsyncIterator[str]:
         while (line := await self._lines.get()) is not None:
-            yield line
+            if (problem := _problem(line)) and line.strip():
+                await self._write(_refusal(line, problem) + "\n")
+            else:
+                yield line
+
+
+def _whole(line: str) -> str:
+    """The line with half of a surrogate pair, as of an emoji that was cut, as a question mark."""
+    if "\\ud" not in line.lower():
+        return line
+    try:
+        return json.dumps(json.loads(line), ensure_ascii=False).encode(errors="replace").decode() + "\n"
+    except (ValueError, RecursionError):
+        return line
+
+
+def _problem(line: str) -> str:
+    """Why the library can't parse the line; '' if it can."""
+    from pydantic_core import from_json
+
+    try:
+        from_json(line)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _refusal(line: str, problem: str) -> str:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        message = None
+    number = message.get("id") if isinstance(message, dict) else None
+    error = {"code": _PARSE_ERROR, "message": f"this can't be read: {problem}"}
+    return json.dumps({"jsonrpc": "2.0", "id": number if type(number) in {int, str} else None, "error": error})
 
 
 class _Unless:

@@ -66,7 +66,7 @@ def _speaks(method: str) -> str:
 def _request(line: str) -> dict[str, Any] | None:
     try:
         message = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(message, dict) or message.keys() - {"jsonrpc", "id", "method", "params"}:
         return None

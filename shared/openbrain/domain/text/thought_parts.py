@@ -1,5 +1,7 @@
 """Splits a thought that exceeds the length of a memory into ordered parts, which join to the original."""
 
+from collections.abc import Sequence
+
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid
 from openbrain.domain.ids import transfer_id
@@ -9,10 +11,11 @@ PART, PARTS, WHOLE = "part", "parts", "partOf"
 MOST_PARTS = limits.THOUGHT_CHARS // (limits.CONTENT_CHARS // 2) + 1
 
 
-def split(content: str) -> list[str]:
-    """Split the content into parts that fit a memory, after a line or a word where possible. Joined they give the
-    content. Raise `Invalid` if a part would be blank, which no memory may be."""
-    texts, rest = [], content
+def split(content: str, together: Sequence[tuple[int, int]] = ()) -> list[str]:
+    """Split the content into parts that fit a memory, after a line or a word where possible, and outside the ranges
+    `together` (from, to). Joined they give the content. Raise `Invalid` if a part would be blank, which no memory may
+    be."""
+    texts, rest, at = [], content, 0
     while len(rest) > limits.CONTENT_CHARS:
         half = limits.CONTENT_CHARS // 2
         window = rest[: limits.CONTENT_CHARS]
@@ -21,8 +24,13 @@ def split(content: str) -> list[str]:
         cut = min(max(cut, first + 1), last, limits.CONTENT_CHARS)
         if cut <= first:
             raise Invalid("content", f"must have at most {half} white-space characters in a row")
+        earlier = at + cut
+        while inside := [begin for begin, end in together if begin < earlier < end]:
+            earlier = min(inside)
+        if earlier - at > first:
+            cut = earlier - at
         texts.append(rest[:cut])
-        rest = rest[cut:]
+        rest, at = rest[cut:], at + cut
     return [*texts, rest]
 
 

@@ -42,6 +42,13 @@ def test_only_blocks_that_the_assistant_said_are_harvested() -> None:
     assert found.problems == ()
 
 
+def test_half_an_emoji_costs_no_lesson() -> None:
+    cut = said(lesson("the \ud83d cache"))
+    assert b"\\ud83d" in cut
+
+    assert [each.content for each in of(cut, b'{"x":' + b"[" * 5000).markers] == ["the ? cache"]
+
+
 def test_what_is_too_much_or_too_long_or_broken_is_told() -> None:
     found = of(said("\n".join(lesson(f"number {n}") for n in range(4))), said(lesson("x" * 5000)), most=2)
 
@@ -51,13 +58,6 @@ def test_what_is_too_much_or_too_long_or_broken_is_told() -> None:
         "2 more markers were skipped: at most 2 per session",
     ]
     assert "never closed" in of(said("<!-- @lesson -->\nopen")).problems[0].reason
-
-
-def test_half_of_a_character_does_not_hide_its_message() -> None:
-    """JSON.stringify writes a text that was cut inside an emoji so."""
-    raw = said("TEXT " + lesson("kept")).replace(b"TEXT", rb"cut \ud83d")
-
-    assert [each.content for each in of(raw).markers] == ["kept"]
 
 
 def test_a_harvest_holds_no_secret_and_no_marker_within() -> None:

@@ -29,6 +29,8 @@ from openbrain_cli.memories.transfer.foreign.rows import BrokenRow, Row, Table
 
 REFUSALS = 1000
 _NOTHING: tuple[Any, ...] = ("", [], {})
+_NAME_CHARS = 200
+"""At most so many characters before a secret say what it is."""
 _LAST = "9998"
 """Times from this year on may be out of range for the header; their rows are refused."""
 _NAMESPACE = uuid.UUID("c2c8c1b5-5d0a-5b36-9a1d-5a5f2f6f0b7e")
@@ -201,7 +203,7 @@ def _in_parts(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     texts = [content]
     if line["type"] is MemoryType.CONTEXT and len(content) > limits.CONTENT_CHARS:
         with suppress(Invalid):
-            texts = split(content)
+            texts = split(content, list(_secrets(content)))
     if not 1 < len(texts) <= MOST_PARTS:
         yield line
         return
@@ -216,6 +218,16 @@ def _in_parts(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             "metadata": {**line["metadata"], PART: number, PARTS: len(texts), WHOLE: str(line["id"])},
             "identity": joined_hash(identity, str(number)) if identity else "",
         }
+
+
+def _secrets(content: str) -> Iterator[tuple[int, int]]:
+    """The ranges of secrets with the names before them. The server masks each part alone: it must find them there."""
+    from openbrain.runtime.adapters import secret_detector
+
+    (found,) = secret_detector().find([("content", content)])
+    for secret in found:
+        named = len(content[: secret.start].rstrip())
+        yield max(content.rfind("\n", 0, named) + 1, secret.start - _NAME_CHARS), secret.end
 
 
 def _checked(written: Mapping[str, Any]) -> bytes:
