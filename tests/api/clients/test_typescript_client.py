@@ -13,6 +13,8 @@ import httpx
 import pytest
 
 from openbrain.domain.access.permissions import Permission
+from openbrain_api.handlers import ROUTES
+from openbrain_api.openapi.document import document
 from tests.servers.places import ROOT
 from tests.servers.plugin import need
 from tests.servers.tools.npm_clients import OPENAPI_TYPESCRIPT
@@ -22,25 +24,34 @@ from tests.support.processes.finished import finished
 from tests.support.processes.tcp_proxy import TcpProxy
 from tests.support.waiting import PATIENCE_S, until
 
-pytestmark = pytest.mark.servers("openapi-typescript")
+pytestmark = [
+    pytest.mark.servers("openapi-typescript"),
+    pytest.mark.slow("for the first one, TypeScript's compiler goes through all routes"),
+]
 CLIENT = ROOT / "clients" / "typescript"
 PROGRAMS = ROOT / "tests" / "samples" / "generated_clients"
+NAMES = ("program", "guarded", "refused")
 
 
-async def built(folder: Path, url: str, name: str = "program") -> Path:
-    """The program with the client's sources, checked and compiled as for a release."""
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the programs, checked and compiled with the client's sources as for a release."""
+    need("openapi-typescript")
+    folder = tmp_path_factory.mktemp("typescript") / "client"
     node, modules = shutil.which("node") or "node", OPENAPI_TYPESCRIPT.folder / "node_modules"
     shutil.copytree(CLIENT, folder, ignore=shutil.ignore_patterns("node_modules", "dist", "schema.ts"))
-    shutil.copy(PROGRAMS / f"{name}.ts", folder / "src")
+    for name in NAMES:
+        shutil.copy(PROGRAMS / f"{name}.ts", folder / "src")
     (folder / "node_modules").symlink_to(modules)
-    await finished([node, OPENAPI_TYPESCRIPT.program, f"{url}/openapi.json", "-o", "src/schema.ts"], folder)
+    (folder / "openapi.json").write_bytes(document(ROUTES))
+    asyncio.run(finished([node, OPENAPI_TYPESCRIPT.program, "openapi.json", "-o", "src/schema.ts"], folder))
     # The compiler's library was checked before it was released.
-    await finished([node, str(modules / "typescript" / "bin" / "tsc"), "--skipDefaultLibCheck"], folder)
-    return folder / "dist" / f"{name}.js"
+    asyncio.run(finished([node, str(modules / "typescript" / "bin" / "tsc"), "--skipDefaultLibCheck"], folder))
+    return folder / "dist"
 
 
-async def started(program: Path, *arguments: str) -> asyncio.subprocess.Process:
-    command = (shutil.which("node") or "node", str(program), *arguments)
+async def started(programs: Path, name: str, *arguments: str) -> asyncio.subprocess.Process:
+    command = (shutil.which("node") or "node", str(programs / f"{name}.js"), *arguments)
     return await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
 
 
@@ -55,15 +66,12 @@ async def raised(client: httpx.AsyncClient, title: str) -> None:
     assert (await client.post("/v1/amygdala/signals", json=body)).status_code == 201
 
 
-@pytest.mark.slow("TypeScript's compiler goes through all routes")
-async def test_it_remembers_recalls_and_hears_across_a_broken_connection(brain: Brain, tmp_path: Path) -> None:
-    need("openapi-typescript")
+async def test_it_remembers_recalls_and_hears_across_a_broken_connection(brain: Brain, programs: Path) -> None:
     key = await brain.key(permissions=frozenset(Permission))
     async with brain.services(), http(brain.app(), key) as client, served(brain.app()) as url:
-        program = await built(tmp_path / "client", url)
         await raised(client, "the first")
         async with TcpProxy(urlsplit(url).port or 0).open() as proxy:
-            process = await started(program, f"http://127.0.0.1:{proxy.port}", key)
+            process = await started(programs, "program", f"http://127.0.0.1:{proxy.port}", key)
             said = lines(process)
             remembered, refused, first = [await anext(said) for _ in range(3)]
             proxy.cut()
@@ -84,11 +92,9 @@ async def test_it_remembers_recalls_and_hears_across_a_broken_connection(brain: 
     assert len({each["seq"] for each in (first, second, halt, rest[0])}) == 4
 
 
-@pytest.mark.slow("TypeScript's compiler goes through all routes")
 async def test_halts_that_stand_at_the_start_halt_and_neither_those_of_others_nor_of_before(
-    brain: Brain, tmp_path: Path
+    brain: Brain, programs: Path
 ) -> None:
-    need("openapi-typescript")
     key = await brain.key(permissions=frozenset(Permission))
 
     async def halted(client: httpx.AsyncClient, **scope: str) -> str:
@@ -96,10 +102,9 @@ async def test_halts_that_stand_at_the_start_halt_and_neither_those_of_others_no
         return f"/v1/amygdala/halts/{answer.json()['halt']['id']}"
 
     async with brain.services(), http(brain.app(), key) as client, served(brain.app()) as url:
-        program = await built(tmp_path / "client", url, "guarded")
         others = await halted(client, scope="project", org="acme", project="other")
         everyones = await halted(client)
-        process = await started(program, url, key)
+        process = await started(programs, "guarded", url, key)
 
         async def acknowledged() -> bool:
             return bool((await client.get(everyones)).json()["acks"])
@@ -110,7 +115,7 @@ async def test_halts_that_stand_at_the_start_halt_and_neither_those_of_others_no
         assert await process.wait() == 0
         assert (await client.get(others)).json()["acks"] == []
         await raised(client, "the last")
-        process = await started(program, url, key, "0")
+        process = await started(programs, "guarded", url, key, "0")
         replayed = [each async for each in lines(process)]
 
     assert [each["heard"] is not None for each in said if "heard" in each] == [True]
@@ -118,11 +123,9 @@ async def test_halts_that_stand_at_the_start_halt_and_neither_those_of_others_no
     assert not any(each.get("halted") for each in replayed)
 
 
-@pytest.mark.slow("TypeScript's compiler goes through all routes")
-async def test_who_is_no_longer_heard_is_not_let_through(brain: Brain, tmp_path: Path) -> None:
-    need("openapi-typescript")
+async def test_who_is_no_longer_heard_is_not_let_through(brain: Brain, programs: Path) -> None:
     async with served(brain.app()) as url:
-        process = await started(await built(tmp_path / "client", url, "refused"), url)
+        process = await started(programs, "refused", url)
         (said,) = [each async for each in lines(process)]
 
     assert said == {"run": "rejected", "guard": "rejected"}
