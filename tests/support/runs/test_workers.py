@@ -49,6 +49,12 @@ def test_dies_when_no_other_worker_is_left():
 def test_behind_it(tmp_path): pass
 """
 
+WARNS = """
+import warnings
+
+def test_warns(): warnings.warn("old habits")
+"""
+
 
 def run(folder: Path, *options: str, files: Mapping[str, str] = FILES) -> tuple[int, str]:
     for name, text in {**files, "conftest.py": CONFTEST}.items():
@@ -77,9 +83,9 @@ def test_workers_report_what_passed_failed_warned_and_died_and_run_the_rest_of_i
 
 
 def test_a_worker_that_dies_when_others_have_ended_is_replaced(tmp_path: Path) -> None:
-    status, text = run(tmp_path, "-n", "2", files={"test_a.py": DIES_ALONE, "test_b.py": FILES["test_c.py"]})
+    status, text = run(tmp_path, "-n", "2", files={"test_a.py": DIES_ALONE, "test_b.py": WARNS})
     assert status == 1, text
-    assert "1 failed, 2 passed" in text, text
+    assert "1 failed, 2 passed, 1 warning in" in text, text
 
 
 def test_the_first_failure_ends_a_run_that_asked_for_it(tmp_path: Path) -> None:

@@ -190,6 +190,8 @@ class _Sending:
 
     def __init__(self, link: Connection, config: pytest.Config) -> None:
         self._link, self._config = link, config
+        self.begun = False
+        """Until then pytest repeats the warnings of before to it, as to every new plugin."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
@@ -198,8 +200,9 @@ class _Sending:
     def pytest_warning_recorded(
         self, warning_message: warnings.WarningMessage, when: str, nodeid: str, location: Any
     ) -> None:
-        told = (warning_message.category, warning_message.filename, warning_message.lineno)
-        self._link.send(("warning", (str(warning_message.message), *told, when, nodeid, location)))
+        if self.begun:
+            told = (warning_message.category, warning_message.filename, warning_message.lineno)
+            self._link.send(("warning", (str(warning_message.message), *told, when, nodeid, location)))
 
 
 def _work(session: pytest.Session, link: Connection, others: Iterable[Connection], name: str) -> None:
@@ -232,7 +235,9 @@ def _settle(config: pytest.Config, link: Connection, name: str) -> None:
     """Make sure that nothing opened before the fork is written to by two processes."""
     plugins = config.pluginmanager
     plugins.unregister(name="terminalreporter")
-    plugins.register(_Sending(link, config), "sending")
+    sending = _Sending(link, config)
+    plugins.register(sending, "sending")
+    sending.begun = True
     capture: Any = plugins.getplugin("capturemanager")
     capture.stop_global_capturing()
     capture.start_global_capturing()
