@@ -111,7 +111,7 @@ COMMANDS = {
 }
 
 _NO_HOME = "Could not determine home directory"
-"""What pathlib says about the `~` of an unknown user, and without HOME."""
+"""The message of pathlib's error for the `~` of an unknown user, or without HOME."""
 
 app = new_app(
     cls=group_of(SECTIONS),

@@ -1,4 +1,4 @@
-"""What docs/how-to/deploy.md says of the overlays is what they contain."""
+"""The overlays contain the components that docs/how-to/deploy.md names."""
 
 import re
 

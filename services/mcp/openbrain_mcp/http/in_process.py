@@ -15,8 +15,8 @@ from openbrain.domain.errors import ServerFailed
 PEER: ContextVar[tuple[str, int] | None] = ContextVar("openbrain_mcp_peer", default=None)
 """The client address of the current request: the API counts wrong keys by address."""
 COUNTED: ContextVar[list[int] | None] = ContextVar("openbrain_mcp_counted", default=None)
-"""What the current request has taken from its key's rate limit. The first call of the API takes it from the list, and
-costs that much less."""
+"""Tokens that the current request has taken from its key's rate limit, as a list of one number. The first call of the
+API removes the number, and costs that much less."""
 _CONNECTION_HEADERS = frozenset({b"connection", b"user-agent"})
 
 

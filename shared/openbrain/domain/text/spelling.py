@@ -35,7 +35,7 @@ def composed(text: str) -> str:
 
 
 def _in_order(marks: re.Match[str]) -> str:
-    """The same marks in canonical order: `unicodedata` takes quadratic time to sort them, minutes for a long text."""
+    """Sort combining marks into canonical order. `unicodedata` takes quadratic time: minutes for a long text."""
     apart = "".join(unicodedata.normalize("NFD", sign) for sign in marks[0])
     runs = groupby(apart, lambda sign: unicodedata.combining(sign) > 0)
     return "".join("".join(sorted(run, key=unicodedata.combining) if combining else run) for combining, run in runs)
