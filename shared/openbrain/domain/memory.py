@@ -5,9 +5,9 @@ Internally all times are whole microseconds since 1970 in UTC; interfaces conver
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from openbrain.domain.limits import TAGS, TITLE_CHARS
 
@@ -94,8 +94,7 @@ HALF_LIFE_DAYS: Mapping[MemoryType, float | None] = {
 """Days after which confidence is halved; None: no decay. Settings may change each."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(NamedTuple):
     """One row. Absent strings are '' (simple to compare and index), absent times None."""
 
     id: str
@@ -112,7 +111,7 @@ class Memory:
     title: str = ""
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = {}
     source: str = "manual"
     confidence: float = 1.0
     supersedes_id: str | None = None

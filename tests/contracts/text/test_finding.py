@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -265,8 +264,8 @@ async def test_counts_are_of_what_the_predicate_shows(
     index, name = text_index
     word = f"w{new_id().replace('-', '')}"
     tenant = f"tenant-{word}"
-    mine = [replace(row, id=new_id(), speaker=word) for row in several]
-    own = [replace(row, source=tenant) if number % 2 else row for number, row in enumerate(mine)]
+    mine = [row._replace(id=new_id(), speaker=word) for row in several]
+    own = [row._replace(source=tenant) if number % 2 else row for number, row in enumerate(mine)]
     await write(text_index, *(text_entry(row, word) for row in own))
     narrow = AllOf((OneOf("source", (tenant, *{row.source for row in own})), condition))
     standing = [row for row in own if matches(narrow, row)]

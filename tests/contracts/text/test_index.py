@@ -136,7 +136,7 @@ async def test_a_filter_says_what_the_predicate_says(
 
 
 def memory_with_new_id(row: Memory) -> Memory:
-    return memory(**{name: getattr(row, name) for name in Memory.__dataclass_fields__ if name != "id"})
+    return row._replace(id=memory().id)
 
 
 @pytest.mark.parametrize(

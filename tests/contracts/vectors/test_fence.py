@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -28,7 +27,7 @@ class TestFence:
     async def test_a_late_lower_revision_changes_nothing(self, index: VectorIndex) -> None:
         row = memory()
         await write(index, vector_entry(row, EAST, revision=5))
-        await write(index, vector_entry(replace(row, workspace_id="elsewhere"), NORTH, revision=4))
+        await write(index, vector_entry(row._replace(workspace_id="elsewhere"), NORTH, revision=4))
         assert (await index.read(GENERATION, [row.id]))[row.id].revision == 5
         assert [hit.score for hit in await index.search(GENERATION, EAST, EVERYTHING, 5)] == pytest.approx([1])
 
@@ -139,7 +138,7 @@ async def test_finds_exactly_what_the_predicate_says(
     index: VectorIndex, some: Sequence[Memory], condition: AllOf
 ) -> None:
     """Rows of other examples are in the same index; only this example's are compared."""
-    own = {row.id: row for row in (replace(each, id=new_id()) for each in some)}
+    own = {row.id: row for row in (each._replace(id=new_id()) for each in some)}
     await write(index, *(vector_entry(row, EAST) for row in own.values()), tombstone(new_id(), revision=1))
     expected = {row.id for row in own.values() if matches(condition, row)}
     assert await found_all(index, condition) & own.keys() == expected

@@ -206,8 +206,7 @@ async def test_a_rewrite_at_an_equal_version_with_a_higher_revision_lands(
     row = await row_of(store, memory)
 
     def changed(revision: int) -> Memory:
-        values = {each: getattr(row, each) for each in row.__slots__} | {"content": "zebra", "revision": revision}
-        return Memory(**values)
+        return row._replace(content="zebra", revision=revision)
 
     await index.write(name, [text_entry(changed(row.revision + 1), index.builder)])
 

@@ -184,7 +184,7 @@ async def plant(brain: Brain, memory_id: str, *, revision: int, like: str) -> No
     row = (await store.memories.rows([like]))[like]
     generation = await brain.container.existing_vector_generation()
     passages = (await store.vectors.passages([like], generation.model))[like]
-    false = replace(row, id=memory_id, revision=revision)
+    false = row._replace(id=memory_id, revision=revision)
     await brain.container.text.write(text, [text_entry(false, "x")])
     await brain.container.vectors.write(vectors, vector_entries(false, replace(passages, revision=revision), "x"))
 

@@ -48,7 +48,7 @@ queries = st.builds(
 )
 vectors = st.dictionaries(st.sampled_from(MODELS), unit)
 memories = st.builds(
-    lambda **changes: replace(memory(), **changes),
+    lambda **changes: memory()._replace(**changes),
     content=texts,
     workspace_id=st.sampled_from(("w1", "w1", "w2")),
     org=st.sampled_from(ORGS),

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -53,7 +53,7 @@ class Normalising:
         # A turn of a conversation is stored verbatim.
         content = memory.content if memory.identity else normalised_text(memory.content) or memory.content
         title = normalised_text(memory.title)
-        after = replace(memory, content=content, title=title, tags=tags, project=project)
+        after = memory._replace(content=content, title=title, tags=tags, project=project)
         counts.update(
             f"{name}: spelling"
             for name in ("content", "title", "tags", "project")
@@ -74,7 +74,7 @@ class Cleaner:
         memory, history = before.memory, before.history
         for item in self.stripping:
             own = {name: getattr(memory, name) for name in TEXTS}
-            memory = replace(memory, **item.fields(own, counts))
+            memory = memory._replace(**item.fields(own, counts))
             history = [_line(item, line, counts) for line in history]
         if self.normalising is not None and not memory.ended:
             memory = self.normalising.memory(memory, counts)

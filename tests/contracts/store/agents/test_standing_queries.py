@@ -215,7 +215,7 @@ async def test_a_query_ends_with_its_key_and_goes_over_to_the_one_that_replaces_
     clock.advance(10)
     await store.api_keys.revoke_key("w1", new.id)
     assert await delivered(store, match(made, contents[1]), now=START + 10) == 0
-    assert await delivered(store, match(made, replace(contents[2], id=uuid7(START)))) == 0
+    assert await delivered(store, match(made, contents[2]._replace(id=uuid7(START)))) == 0
 
 
 async def test_matches_are_no_letters(store: SqlStore, database: Database, key: str) -> None:

@@ -142,11 +142,11 @@ async def test_what_is_not_marked(store: SqlStore, database: Database, clock: Fa
     await put(
         database,
         fresh,
-        replace(half, text_revision=1),
-        replace(plain, wants_vector=False),
-        replace(failed, text_error_revision=1, vector_error_revision=1),
-        replace(gone, reason=Reason.FORGOTTEN, deleted_at=START, wants_vector=False, revision=2, text_revision=1),
-        replace(old, text_revision=1, vector_revision=1),
+        half._replace(text_revision=1),
+        plain._replace(wants_vector=False),
+        failed._replace(text_error_revision=1, vector_error_revision=1),
+        gone._replace(reason=Reason.FORGOTTEN, deleted_at=START, wants_vector=False, revision=2, text_revision=1),
+        old._replace(text_revision=1, vector_revision=1),
     )
 
     text = {row.memory_id for row in await store.expected_entries.unmarked(TEXT, "", LAST, 10)}

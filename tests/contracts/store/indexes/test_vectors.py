@@ -93,7 +93,7 @@ async def test_saving_announces_and_counts(store: SqlStore, database: Database, 
     assert (event.subject, event.causationid, event.traceparent) == (row.id, "evt-1", trace)
     (entry,) = await store.outbox.take(10)
     assert "generation" not in orjson.loads(entry.body)["data"]
-    assert (await store.memories.rows([row.id]))[row.id] == replace(row, passages_high=3)
+    assert (await store.memories.rows([row.id]))[row.id] == row._replace(passages_high=3)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ async def test_what_moved_on_or_left_keeps_its_passages(
     store: SqlStore, database: Database, changes: dict[str, Any]
 ) -> None:
     row, neighbour = memory(), memory("neighbour")
-    await put(database, replace(row, **changes), neighbour)
+    await put(database, row._replace(**changes), neighbour)
 
     await store.vectors.save(VECTORS, [of(row, A), of(neighbour, B)], MODEL)
 
@@ -254,7 +254,7 @@ async def test_it_is_known_what_a_model_has_not_embedded(store: SqlStore, databa
     plain = memory(updated_at=START, wants_vector=False)
     gone = memory(updated_at=START, deleted_at=START, reason=Reason.FORGOTTEN)
     due = memory(updated_at=START, expires_at=START)  # it is live until it is ended, whatever a clock says
-    new = replace(new, updated_at=START + 10)
+    new = new._replace(updated_at=START + 10)
     for row in (done, twin, old, lacking, new, plain, gone, due):
         await put(database, row)
     await store.vectors.save(VECTORS, [of(done, A, B), of(twin, A), of(old, C)], MODEL)

@@ -1,6 +1,5 @@
 """Contract of `ports.memories.Memories`, on every database."""
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -280,7 +279,7 @@ async def test_ancestry_ends_in_a_circle(store: SqlStore, database: Database) ->
 
 
 async def test_rows_and_listing_agree(store: SqlStore, database: Database) -> None:
-    alive = replace(FULL, deleted_at=None, archived_at=None, reason=None)
+    alive = FULL._replace(deleted_at=None, archived_at=None, reason=None)
     await put(database, alive)
 
     assert await store.memories.listing(EVERYTHING, 1) == [alive]

@@ -96,7 +96,7 @@ async def test_one_stands_for_others_and_all_come_back(store: SqlStore, database
     def merge(subjects: Sequence[Subject]) -> Sequence[Change]:
         first, rest = subjects[0].memory, subjects[1:]
         text = subjects[-1].memory.content  # so that it can't be remembered again before this is undone
-        after = replace(first, content=text, tags=("joined",), workspace_id="elsewhere")
+        after = first._replace(content=text, tags=("joined",), workspace_id="elsewhere")
         return [
             *(Change(memory_id=each.memory.id, action=Action.ARCHIVED, why="the same", into=first.id) for each in rest),
             Change(memory_id=first.id, action=Action.REWRITTEN, why="joined", after=after, use=Use(7, None, 2, 1)),
@@ -159,7 +159,7 @@ async def test_what_can_not_be_rewritten_keeps_what_it_would_have_stood_for(
     operation = await running(store, clock)
 
     def collide(subjects: Sequence[Subject]) -> Sequence[Change]:
-        after = replace(subjects[0].memory, content=taken.content)
+        after = subjects[0].memory._replace(content=taken.content)
         return [
             Change(memory_id=one.id, action=Action.REWRITTEN, why="joined", after=after),
             Change(memory_id=two.id, action=Action.ARCHIVED, why="the same", into=one.id),
@@ -213,7 +213,7 @@ async def test_a_look_at_several_groups_foresees_what_each_leaves(store: SqlStor
     def reworded(subjects: Sequence[Subject]) -> Sequence[Change]:
         memories = [subject.memory for subject in subjects]
         return [
-            Change(memory_id=each.id, action=Action.REWRITTEN, why="said anew", after=replace(each, content=text))
+            Change(memory_id=each.id, action=Action.REWRITTEN, why="said anew", after=each._replace(content=text))
             for each in memories
             if (text := texts.get(each.content)) is not None
         ]

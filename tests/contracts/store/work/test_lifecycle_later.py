@@ -1,7 +1,6 @@
 """Contract of `ports.lifecycle`: what happens between a change and its repetition, its undo or a look at the past."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sqlalchemy import update
 
@@ -21,7 +20,7 @@ from tests.support.store.fixtures import FakeClock, origin, row, rows, stored, v
 def keep_first(subjects: Sequence[Subject]) -> Sequence[Change]:
     """Of duplicates keep the first, with the latest confirmation and the counts of all."""
     (first, use), *rest = subjects
-    after = replace(first, confirmed_at=max(memory.confirmed_at for memory, _ in subjects))
+    after = first._replace(confirmed_at=max(memory.confirmed_at for memory, _ in subjects))
     joined = use._replace(recalls=use.recalls + 5, used=use.used + 2)
     return [
         Change(memory_id=first.id, action=Action.REWRITTEN, why="stands for more", after=after, use=joined),
@@ -32,7 +31,7 @@ def keep_first(subjects: Sequence[Subject]) -> Sequence[Change]:
 def tagged(subjects: Sequence[Subject]) -> Sequence[Change]:
     """Add one tag."""
     memory = subjects[0].memory
-    after = replace(memory, tags=(*memory.tags, f"t{len(memory.tags)}"))
+    after = memory._replace(tags=(*memory.tags, f"t{len(memory.tags)}"))
     return [Change(memory_id=memory.id, action=Action.REWRITTEN, why="tagged", after=after)]
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 
 import pytest
 from sqlalchemy import Connection
@@ -47,7 +46,7 @@ async def test_a_rewrite_is_a_conflict(shared: SqlStore, clock: FakeClock, taken
     operation = await running(shared, clock)
 
     def reworded(subjects: Sequence[Subject]) -> Sequence[Change]:
-        after = replace(subjects[0].memory, content="two")
+        after = subjects[0].memory._replace(content="two")
         return [Change(memory_id=one.id, action=Action.REWRITTEN, why="said anew", after=after)]
 
     taken.append("two")
@@ -72,7 +71,7 @@ async def test_what_is_cleaned_stays_a_second_one(shared: SqlStore, clock: FakeC
     operation = await running(shared, clock, CLEAN)
 
     def clean(texts: MemoryTexts) -> Cleaned:
-        return Cleaned(texts._replace(memory=replace(texts.memory, content="two")), {"content: word": 1})
+        return Cleaned(texts._replace(memory=texts.memory._replace(content="two")), {"content: word": 1})
 
     taken.append("two")
     assert await shared.cleansing.clean(operation, selected(clock), [one.id], clean) == 1

@@ -1,7 +1,6 @@
 """What dedupe and consolidate decide about clusters, whatever the clusters contain."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,8 +30,7 @@ def subjects(draw: st.DrawFn) -> list[Subject]:
     for number in range(draw(st.integers(1, 6))):
         place = draw(st.sampled_from(PLACES))
         row = memory(content=draw(st.sampled_from(CONTENTS)), **place)
-        row = replace(
-            row,
+        row = row._replace(
             content_hash=row.content,
             confidence=draw(st.sampled_from((0.5, 1.0))),
             created_at=number,
@@ -67,7 +65,7 @@ def after(some: Sequence[Subject], changes: Sequence[Change]) -> list[Subject]:
         elif change.action is Action.REWRITTEN:
             assert change.after is not None
             assert change.use is not None
-            left.append(Subject(replace(change.after, content_hash=change.after.content), change.use))
+            left.append(Subject(change.after._replace(content_hash=change.after.content), change.use))
     return left
 
 
@@ -110,7 +108,7 @@ def test_consolidate_keeps_to_places_and_is_idempotent(some: list[Subject]) -> N
 @given(st.permutations(range(5)))
 def test_an_order_of_reading_changes_nothing(order: list[int]) -> None:
     some = [
-        Subject(replace(memory(content=CONTENTS[number % 3]), content_hash="", created_at=number, id=str(number)))
+        Subject(memory(content=CONTENTS[number % 3])._replace(content_hash="", created_at=number, id=str(number)))
         for number in range(5)
     ]
 
@@ -118,13 +116,13 @@ def test_an_order_of_reading_changes_nothing(order: list[int]) -> None:
 
 
 def test_what_is_merged_takes_in_what_is_newer_alone() -> None:
-    merged = replace(memory(metadata={consolidate.CONSOLIDATED: {"at": "2026-01-02T00:00:00Z", "from": []}}))
+    merged = memory(metadata={consolidate.CONSOLIDATED: {"at": "2026-01-02T00:00:00Z", "from": []}})._replace()
     at = consolidate.merged_at(merged)
     assert at is not None
 
-    assert not consolidate.mergeable(merged, replace(merged, metadata={}, created_at=at))
-    assert consolidate.mergeable(merged, replace(merged, metadata={}, created_at=at + 1))
-    assert consolidate.merged_at(replace(merged, metadata={consolidate.CONSOLIDATED: "yesterday"})) is None
+    assert not consolidate.mergeable(merged, merged._replace(metadata={}, created_at=at))
+    assert consolidate.mergeable(merged, merged._replace(metadata={}, created_at=at + 1))
+    assert consolidate.merged_at(merged._replace(metadata={consolidate.CONSOLIDATED: "yesterday"})) is None
 
 
 def test_what_is_linked_by_others_hangs_together() -> None:

@@ -23,11 +23,11 @@ from tests.support.store.fixtures import memory
 def test_a_memory_without_token_states_is_as_near_as_the_words_it_holds(
     query: str, content: str, expected: float
 ) -> None:
-    assert similarity(words_of(query), replace(memory(), content=content), None) == pytest.approx(expected)
+    assert similarity(words_of(query), memory()._replace(content=content), None) == pytest.approx(expected)
 
 
 def test_what_holds_every_word_is_near_whatever_its_token_states_say() -> None:
-    row = replace(memory(), content="svc-blue.example", tags=("podman",))
+    row = memory()._replace(content="svc-blue.example", tags=("podman",))
 
     assert similarity(words_of("podman"), row, 0.1) == ALL_WORDS
     assert similarity(words_of("podman rootless"), row, 0.1) == 0.1
@@ -60,7 +60,7 @@ def test_nothing_is_shown_where_the_best_is_far(precision: str, shown: int) -> N
 
 def test_of_many_hits_those_far_behind_the_best_are_left_out_but_for_turns_and_names() -> None:
     near, far = RankedMemory(memory(), 1.0, 0.75), RankedMemory(memory(), 1.0, 0.2)
-    turn = replace(far, memory=replace(far.memory, session_id="s", turn=1))
+    turn = replace(far, memory=far.memory._replace(session_id="s", turn=1))
     few, many = [near, *[far] * (FEW - 1)], [near, *[far] * FEW, turn]
     wanted = frozenset({far.memory.id})
 

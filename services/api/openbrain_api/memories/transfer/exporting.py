@@ -69,7 +69,7 @@ class Export:
         return [
             kept
             if kept.memory.supersedes_id is None
-            else replace(kept, memory=replace(kept.memory, supersedes_id=behind[kept.memory.id].parent))
+            else replace(kept, memory=kept.memory._replace(supersedes_id=behind[kept.memory.id].parent))
             for kept in page
         ]
 

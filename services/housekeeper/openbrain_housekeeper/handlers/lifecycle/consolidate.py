@@ -1,7 +1,6 @@
 """Job `consolidate`: merge memories about the same thing, with near vectors, into one that says all that they say."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from openbrain.domain.limits import CONTENT_CHARS
@@ -115,8 +114,7 @@ def decided(subjects: Sequence[Subject], cosine: Cosine, threshold: float, at: i
             )
             for other in others
         ]
-        after = replace(
-            joined_names(centre, others),
+        after = joined_names(centre, others)._replace(
             content=texts.get(_key(star)) or merged(_contents(star)),
             metadata={**centre.metadata, CONSOLIDATED: _cited(star, at)},
         )

@@ -1,7 +1,6 @@
 """Joins the use counts and names of several memories for the one that replaces them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from openbrain.domain.limits import ALIASES, TAGS
 from openbrain.domain.memory import Memory
@@ -23,8 +22,7 @@ def joined_use(subjects: Sequence[Subject]) -> Use:
 def joined_names(first: Memory, others: Sequence[Memory]) -> Memory:
     """The first memory with the tags and aliases of all, its own first, and the latest confirmation of any."""
     memories = (first, *others)
-    return replace(
-        first,
+    return first._replace(
         tags=tuple(dict.fromkeys(tag for memory in memories for tag in memory.tags))[:TAGS],
         aliases=tuple(dict.fromkeys(alias for memory in memories for alias in memory.aliases))[:ALIASES],
         confirmed_at=max(memory.confirmed_at for memory in memories),

@@ -64,7 +64,7 @@ def _moving(place_of: Callable[[Memory], Mapping[str, Any]]) -> Decide:
         return [
             Change(memory_id=memory.id, action=Action.REWRITTEN, why=_why(memory, after), after=after)
             for memory, _ in subjects
-            if (after := replace(memory, **place_of(memory))) != memory and not _seen_by_nobody(after)
+            if (after := memory._replace(**place_of(memory))) != memory and not _seen_by_nobody(after)
         ]
 
     return decide

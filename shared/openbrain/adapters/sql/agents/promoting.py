@@ -1,7 +1,6 @@
 """Promotion of a session's memories to the project."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sqlalchemy import Connection, select
 
@@ -33,8 +32,7 @@ def promote(
     for before in rows:
         if not before.alive(now):
             continue
-        given = replace(
-            before,
+        given = before._replace(
             memory_scope=Scope.PROJECT if session.project else Scope.AGENT,
             project=before.project or session.project,
             expires_at=None,

@@ -1,7 +1,6 @@
 """Verdicts on results of recalls, each counted once; and memories that no recall finds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import orjson
 from sqlalchemy import Connection, and_, case, exists, func, insert, select, update
@@ -102,7 +101,7 @@ def _counted(connection: Connection, journal: Journal, feedback: Feedback, row: 
     _count(connection, row.id, verdict)
     if not change:
         return Judged(row.id, verdict, "limited", row.confidence)
-    after = replace(row, confidence=round(row.confidence + change, 6), revision=row.revision + 1, updated_at=now)
+    after = row._replace(confidence=round(row.confidence + change, 6), revision=row.revision + 1, updated_at=now)
     changed = {"confidence": after.confidence, "revision": after.revision, "updated_at": now}
     connection.execute(update(memories).where(memories.c.id == row.id).values(**changed))
     journal.judged(row, after, verdict.value, feedback.origin, feedback.reason)

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -53,9 +52,9 @@ def as_it_was(memory: Memory, later: Sequence[Line]) -> Memory:
     """Return the memory as it was before these changes, which are given newest first."""
     for action, before in later:
         if action in _ENDINGS:
-            memory = replace(memory, reason=None, deleted_at=None, archived_at=None)
+            memory = memory._replace(reason=None, deleted_at=None, archived_at=None)
         else:
-            memory = replace(memory, **{name: _value(name, value) for name, value in (before or {}).items()})
+            memory = memory._replace(**{name: _value(name, value) for name, value in (before or {}).items()})
     return memory
 
 

@@ -6,7 +6,6 @@ a database restore, with the time of change. A process that indexes nothing keep
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -101,6 +100,6 @@ def indexable(connection: Connection, ids: Sequence[str], kept: Mapping[str, Mem
             row = kept[memory_id]
             if (row.revision, row.version, row.updated_at) == (revision, version, updated_at):
                 # One passage leaves no others to remove, like none: the kept row can be used unchanged.
-                fresh[memory_id] = row if high <= 1 else replace(row, passages_high=high)
+                fresh[memory_id] = row if high <= 1 else row._replace(passages_high=high)
     rest = [id_ for id_ in ids if id_ not in fresh]
     return fresh | {row.id: row for row in read_rows(connection, rest)} if rest else fresh

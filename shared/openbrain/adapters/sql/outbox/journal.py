@@ -1,7 +1,6 @@
 """The journal of a transaction: history lines and events, collected while it runs and written at its end."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
@@ -20,7 +19,7 @@ _BOOKKEEPING = {
     *("archived_at", "deleted_at", "reason", "indexed_at", "text_revision", "vector_revision", "passages_high"),
     *("text_error", "text_error_revision", "vector_error", "vector_error_revision"),
 }
-PUBLIC = tuple(field.name for field in fields(Memory) if field.name not in _BOOKKEEPING)
+PUBLIC = tuple(name for name in Memory._fields if name not in _BOOKKEEPING)
 """The fields that a user sets; the history records their changes."""
 _public = attrgetter(*PUBLIC)
 

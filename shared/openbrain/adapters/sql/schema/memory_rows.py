@@ -1,7 +1,6 @@
 """Converts a memory to a row, and back."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
@@ -10,7 +9,7 @@ import orjson
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
 
-MEMORY_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Memory))
+MEMORY_COLUMNS: tuple[str, ...] = Memory._fields
 """The columns of a `Memory`, in the order that `memory_from_row` expects."""
 
 WHOLE = [memories.c[name] for name in MEMORY_COLUMNS]
@@ -42,7 +41,7 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
     values[_METADATA] = orjson.loads(values[_METADATA]) if values[_METADATA] != "{}" else {}
     values[_REASON] = _REASONS[values[_REASON]]
     values[_WANTS_VECTOR] = bool(values[_WANTS_VECTOR])
-    return Memory(**dict(zip(MEMORY_COLUMNS, values, strict=True)))
+    return Memory._make(values)
 
 
 def row_from_memory(memory: Memory, dedupe_key: str | None) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -164,8 +163,7 @@ def _store(
 ) -> Memory:
     row, new = texts.memory, cleaned.texts
     _store_history(connection, texts.history, new.history)
-    after = replace(
-        row,
+    after = row._replace(
         **{name: getattr(new.memory, name) for name in PUBLIC},
         content_hash=content_hash(new.memory.content),
         updated_at=journal.now,

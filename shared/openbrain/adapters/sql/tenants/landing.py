@@ -107,7 +107,7 @@ class Landing:
         parent = None if memory.supersedes_id is None else self._own(memory.supersedes_id)
         if (memory_id, parent) == (memory.id, memory.supersedes_id):
             return memory
-        return replace(memory, id=memory_id, supersedes_id=parent)
+        return memory._replace(id=memory_id, supersedes_id=parent)
 
     def _free_keys(self, given: Mapping[str, Memory]) -> dict[str, str]:
         """Return the free duplicate keys by id. A row whose content was also stored by another since the export gets

@@ -1,6 +1,5 @@
 """Changes and forgets one memory, under the lock of its row."""
 
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, select, update
@@ -38,8 +37,7 @@ def edit_memory(connection: Connection, edit: Edit, now: int) -> Memory:
     if after != before:
         change = Change.METADATA if after.content == before.content else Change.CONTENT
         confirmed_at = now if edit.confirm or change is Change.CONTENT else before.confirmed_at
-        after = replace(
-            after,
+        after = after._replace(
             version=before.version + 1,
             revision=before.revision + 1,
             updated_at=now,
@@ -49,7 +47,7 @@ def edit_memory(connection: Connection, edit: Edit, now: int) -> Memory:
         store_edit(connection, journal, before, after)
         journal.edited(before, after, change, edit.origin)
     elif edit.confirm and before.confirmed_at != now:
-        after = replace(before, confirmed_at=now)
+        after = before._replace(confirmed_at=now)
         connection.execute(update(memories).where(memories.c.id == after.id).values(confirmed_at=now))
         journal.confirmed(before, after, edit.origin)
     journal.write(connection)
@@ -113,7 +111,7 @@ def _edited(before: Memory, edit: Edit) -> Memory:
     changes = {name: value for name, value in given.items() if value is not None}
     if edit.expires_at is not None:
         changes["expires_at"] = edit.expires_at or None
-    return replace(before, **changes)
+    return before._replace(**changes)
 
 
 def may_move(before: Memory, after: Memory, authors: tuple[str, ...] | None) -> None:

@@ -1,7 +1,6 @@
 """Ends memories, for any reason: recall finds them no longer."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, update
@@ -46,4 +45,4 @@ def close(connection: Connection, rows: Sequence[Memory], reason: Reason, now: i
     )
     connection.execute(statement)
     release(connection, rows)
-    return [replace(row, reason=reason, **times, revision=row.revision + 1) for row in rows]
+    return [row._replace(reason=reason, **times, revision=row.revision + 1) for row in rows]

@@ -54,7 +54,7 @@ def _ending(write: Write, lifetimes: dict[_Key, int | None]) -> Write:
     memory = write.memory
     lifetime = lifetimes.get(_key(memory)) if _open_ended(memory) else None
     return (
-        write if lifetime is None else replace(write, memory=replace(memory, expires_at=memory.created_at + lifetime))
+        write if lifetime is None else replace(write, memory=memory._replace(expires_at=memory.created_at + lifetime))
     )
 
 

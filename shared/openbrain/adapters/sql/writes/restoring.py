@@ -1,6 +1,5 @@
 """Restores memories that have ended."""
 
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, select, update
@@ -47,7 +46,7 @@ def restore_memory(
         "revision": before.revision + 1,
         "updated_at": now,
     }
-    after = replace(before, **changed)
+    after = before._replace(**changed)
     journal = Journal(now)
     key = dedupe_key(after)
     make_way(connection, journal, after, key)

@@ -2,7 +2,6 @@
 undo."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, and_, func, select, update
@@ -160,7 +159,7 @@ def rewritten(before: Memory, wanted: Memory, now: int) -> Memory:
     """Return the row after a rewrite."""
     given: dict[str, Any] = {name: getattr(wanted, name) for name in PUBLIC}
     given |= {"confirmed_at": wanted.confirmed_at, "content_hash": content_hash(wanted.content), "updated_at": now}
-    return replace(before, **given, version=before.version + 1, revision=before.revision + 1)
+    return before._replace(**given, version=before.version + 1, revision=before.revision + 1)
 
 
 def _differing(before: Memory, after: Memory) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import orjson
@@ -85,7 +84,7 @@ def _undo(connection: Connection, journal: Journal, operation: Operation, change
 def _return(connection: Connection, journal: Journal, operation: Operation, change: _Kept, row: Memory) -> Undone:
     if row.reason is not Reason.ARCHIVED or row.version != change.version:
         return Undone.CHANGED
-    after = replace(row, reason=None, archived_at=None, revision=row.revision + 1, updated_at=journal.now)
+    after = row._replace(reason=None, archived_at=None, revision=row.revision + 1, updated_at=journal.now)
     key = dedupe_key(after) if orjson.loads(change.before)["deduped"] else None
     admit(connection, after.workspace_id, total([after]), journal.now)
     if key is not None:
@@ -109,7 +108,7 @@ def _rewrite_back(connection: Connection, journal: Journal, operation: Operation
     if row.confirmed_at > change.at:  # confirmed by somebody since, which changes no version
         values["confirmed_at"] = row.confirmed_at
     was = memory_from_row([values[name] for name in MEMORY_COLUMNS])
-    after = replace(was, version=row.version + 1, revision=row.revision + 1, updated_at=journal.now)
+    after = was._replace(version=row.version + 1, revision=row.revision + 1, updated_at=journal.now)
     admit_more(connection, row, after, journal.now)
     store_edit(connection, journal, row, after)
     # The memory is again as before the change: an earlier operation that left it so can be undone too.
