@@ -51,6 +51,8 @@ def recipe() -> Recipe:
         return [
             *(daemon(), "--no-defaults", f"--user={getpass.getuser()}", f"--datadir={data}"),
             *(f"--socket={data}/mariadb.sock", f"--pid-file={data}/mariadb.pid"),
+            # Not the common one: a server that starts removes the temporary tables of all others from it.
+            f"--tmpdir={data}",
             *("--bind-address=127.0.0.1", f"--port={port}", "--skip-name-resolve", "--max-connections=300"),
             *("--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci"),
             *("--innodb-buffer-pool-size=128M", *ENGINE),
