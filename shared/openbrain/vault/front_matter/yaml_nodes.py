@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.events import (
     AliasEvent,
     CollectionEndEvent,
@@ -75,10 +75,12 @@ def entries(text: str) -> list[tuple[str, int, Node]]:
     """Parse `text` as a mapping: each key with its line and value. Refused if it is anything else."""
     try:
         return _Tree(text).entries()
+    except Refused:
+        raise
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise Refused(mark.line if mark else 0, f"not YAML: {error.problem or error.context}") from None
-    except (YAMLError, RecursionError, ValueError, OverflowError) as error:
+    except Exception as error:  # noqa: BLE001 - the parser has errors of its own, such as failed assertions
         raise Refused(0, f"not YAML: {type(error).__name__}") from None
 
 
