@@ -25,6 +25,7 @@ DAY_US = 86_400_000_000
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
 _POSTED = re.compile(r"^## (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) — [^\n]*\n\n\Z", re.MULTILINE | re.ASCII)
 """The heading of a posted marker, directly before the marker."""
+_LINK = re.compile(r"\s*(?:\[\[[^\n]*\]\]\s*)?")
 _HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
 
 
@@ -75,7 +76,7 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
         errors=_count(counted.get("errors")),
         lessons=sum([marker.type == "lesson" and marker.block for marker in marks.markers]),
         problem_count=len(problems),
-        reference=fields.get("reference", "") if path.startswith(REFERENCES) else "",
+        reference=_reference(page) if path.startswith(REFERENCES) else "",
         replayed_from=front.strings("replayed_from"),
         mitigates=front.strings("mitigates"),
         links=tuple(target for _, target in edges),
@@ -87,6 +88,12 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
 def is_ranked(path: str, arc_id: str, *, named: bool) -> bool:
     """True if the page is an arc: it says so (`named`), or is in clusters/ with a date in its name."""
     return named or (path.startswith("clusters/") and _DATE.search(arc_id) is not None)
+
+
+def _reference(page: document.Page) -> str:
+    """The path that the page refers to; '' if it holds more than the reference, such as somebody's notes."""
+    alone = [*page.front] == ["reference"] and _LINK.fullmatch(page.body) is not None
+    return page.front.text("reference") if alone else ""
 
 
 def _created(
