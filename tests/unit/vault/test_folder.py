@@ -1,7 +1,9 @@
 """Nothing outside a vault's folder is read or written, whatever its paths and links say."""
 
+import errno
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -127,6 +129,23 @@ def test_hidden_names_and_odd_ones_are_left_out(vault: Path) -> None:
 
     assert [entry.path for entry in Folder(vault).walk("", problems)] == ["left/deep/a.md"]
     assert len(problems) == 2
+
+
+def test_a_folder_that_may_be_listed_but_not_entered_is_told(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed(NamedTuple):
+        name: str
+
+        def is_file(self, *, follow_symlinks: bool) -> bool:
+            return not follow_symlinks
+
+        def stat(self, *, follow_symlinks: bool) -> os.stat_result:
+            raise PermissionError(errno.EACCES, "Permission denied", follow_symlinks)
+
+    monkeypatch.setattr(os, "scandir", lambda _: [Closed("a.md")])
+    problems: list[Problem] = []
+
+    assert list(Folder(vault).walk("left", problems)) == []
+    assert problems == [Problem("left/a.md", 0, "can't be read: Permission denied")]
 
 
 def test_folders_without_end_are_bounded(vault: Path) -> None:

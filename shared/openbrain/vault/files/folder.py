@@ -345,6 +345,9 @@ def _walk(root: str, below: str, problems: list[Problem], depth: int) -> Iterato
                 known = entry.stat(follow_symlinks=False)
             except FileNotFoundError:  # removed since it was listed
                 continue
+            except OSError as error:  # as in a folder that may be listed, but not entered
+                problems.append(Problem(path, 0, f"can't be read: {error.strerror}"))
+                continue
             yield Entry(path, known.st_mtime_ns, known.st_size)
         elif entry.is_dir(follow_symlinks=False):
             yield from _walk(root, path + "/", problems, depth + 1)
