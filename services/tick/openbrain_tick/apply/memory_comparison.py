@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
+from heapq import nlargest
 from typing import Final
 
 from openbrain.domain import limits
@@ -24,6 +25,7 @@ SOURCE: Final = "vault:"
 """Prefix of the source of a memory that the tick made from a marker; the arc follows."""
 _ALIKE: Final = 0.5
 _COMPARED: Final = 2_000
+_NEAREST: Final = 2
 _NAMES = re.compile("|".join(f'"{name}"' for name in MEMORY_TYPES))
 
 
@@ -208,16 +210,25 @@ def edits(comparison: Comparison, memories: Mapping[str, Memory]) -> list[tuple[
     return pairs
 
 
-def _likest(mark: Marked, rows: Sequence[VaultMemory], memories: Mapping[str, Memory]) -> VaultMemory | None:
+def _likest(mark: Marked, rows: Iterable[VaultMemory], memories: Mapping[str, Memory]) -> VaultMemory | None:
+    known = [(row, memory) for row in rows if (memory := memories.get(row.memory_id)) is not None]
+    same_type = [(row, memory.content[:_COMPARED]) for row, memory in known if memory.metadata.get("marker") == mark.type]
+    text = mark.content[:_COMPARED]
+    pieces = _pieces(text)
+    # Only the nearest by a quick measure: a full comparison takes up to a tenth of a second.
+    nearest = nlargest(_NEAREST, same_type, key=lambda pair: len(pieces & _pieces(pair[1])))
     best, likest = _ALIKE, None
-    for row in rows:
-        memory = memories.get(row.memory_id)
-        if memory is None or memory.metadata.get("marker") != mark.type:
-            continue
-        matcher = SequenceMatcher(None, memory.content[:_COMPARED], mark.content[:_COMPARED], autojunk=False)
+    for row, before in nearest:
+        matcher = SequenceMatcher(None, before, text, autojunk=False)
         if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (alike := matcher.ratio()) > best:
             best, likest = alike, row
     return likest
+
+
+@lru_cache(maxsize=4096)
+def _pieces(text: str) -> frozenset[str]:
+    """All parts of three characters."""
+    return frozenset(text[at : at + 3] for at in range(max(1, len(text) - 2)))
 
 
 def row_of(mark: Marked, memory_id: str, taken: Collection[tuple[str, str]]) -> VaultMemory:
