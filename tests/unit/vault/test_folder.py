@@ -3,14 +3,15 @@
 import errno
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import pytest
 
 from openbrain.domain.errors import Invalid, NotFound, TryLater
 from openbrain.domain.limits import PATH_CHARS
+from openbrain.domain.times import to_datetime
 from openbrain.vault import limits
-from openbrain.vault.files.folder import Folder
+from openbrain.vault.files.folder import Entry, Folder
 from openbrain.vault.markers import atomic_writes
 from openbrain.vault.values import Problem
 
@@ -146,6 +147,17 @@ def test_a_folder_that_may_be_listed_but_not_entered_is_told(vault: Path, monkey
 
     assert list(Folder(vault).walk("left", problems)) == []
     assert problems == [Problem("left/a.md", 0, "can't be read: Permission denied")]
+
+
+@pytest.mark.parametrize(("mtime_s", "year"), [(10**13, 9999), (-(10**13), 1)])
+def test_an_mtime_that_is_no_date_becomes_the_nearest_one(vault: Path, mtime_s: int, year: int) -> None:
+    status = os.stat(vault / "left" / "deep" / "a.md")
+
+    class Odd:
+        st_mtime_ns, st_size = mtime_s * 10**9, status.st_size
+
+    assert to_datetime(Entry.of("a.md", cast(os.stat_result, Odd)).mtime_ns // 1000).year == year
+    assert Entry.of("a.md", status) == Entry("a.md", status.st_mtime_ns, 6)
 
 
 def test_folders_without_end_are_bounded(vault: Path) -> None:
