@@ -217,6 +217,20 @@ async def test_what_can_not_be_seen_is_not_forgotten(brain: Brain) -> None:
     assert await brain.said() == ["one", "two"]
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [("<<<<<<< HEAD\none\n=======\nuno\n>>>>>>> theirs", "merge conflict"), ("x" * 50_001, "at most 50000")],
+)
+async def test_what_can_not_become_a_memory_ends_none(brain: Brain, content: str, reason: str) -> None:
+    await brain.sync(page("a", mark("one") + mark("two")))
+
+    done = await brain.sync(page("a", mark(content) + mark("two")))
+    assert (reason in done.problems[0].reason, await brain.said()) == (True, ["one", "two"])
+    quoted = "After a conflict:\n\n```\n<<<<<<< HEAD\n```"
+    assert (await brain.sync(page("a", mark(quoted) + mark("two")))).problems == []
+    assert await brain.said() == [quoted, "two"]
+
+
 async def test_half_a_vault_is_not_forgotten_at_once(brain: Brain) -> None:
     many = [mark(f"number {n}") for n in range(40)]
     await brain.sync(page("a", "".join(many)))

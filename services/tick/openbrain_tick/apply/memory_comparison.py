@@ -15,6 +15,7 @@ from openbrain.domain.ids import joined_hash
 from openbrain.domain.memory import Memory
 from openbrain.domain.times import from_iso
 from openbrain.ports.store.vault import VaultMemory
+from openbrain.vault.markers.fences import Lines, Quoted
 from openbrain.vault.markers.kinds import MEMORY_TYPES
 from openbrain.vault.markers.markers import without_markers
 from openbrain.vault.markers.redaction import quotable_line, redacted
@@ -26,6 +27,7 @@ SOURCE: Final = "vault:"
 _ALIKE: Final = 0.5
 _COMPARED: Final = 2_000
 _NEAREST: Final = 2
+_CONFLICT = re.compile(r"^(?:<<<<<<<|>>>>>>>) ", re.MULTILINE)
 _NAMES = re.compile("|".join(f'"{name}"' for name in MEMORY_TYPES))
 
 
@@ -60,7 +62,8 @@ class Pages:
 
     marked: tuple[Marked, ...]
     unsure: frozenset[str]
-    """Arcs with problems, and files that could not be read: markers not found there may still exist."""
+    """Arcs with problems or unfit markers, and files that could not be read: markers not found there may still
+    exist."""
     problems: tuple[Problem, ...]
     known: frozenset[str] | None = None
     """All arcs, if a folder was not read completely: every other arc may be there. None: everything was read."""
@@ -109,28 +112,31 @@ def marked(pages: Iterable[Arc], problems: Collection[Problem]) -> Pages:
             unsure.update((_key(arc), *_names(arc.path)))
         if arc.merged or not _is_marked(arc):
             continue
-        own, long = _marks(_key(arc), arc.project, arc.created_us, arc.detail)
+        own, unfit = _marks(_key(arc), arc.project, arc.created_us, arc.detail)
         for item in own:
             project = projects().get(item.session) if item.session and not item.project else None
             made = replace(item, project=_project(project)) if project else item
             marks.setdefault((made.arc, made.content_hash), made)
-        for kind, line in long:
-            reason = f"@{kind}: a memory holds at most {limits.CONTENT_CHARS} characters"
-            refused.append(Problem(arc.path, line, reason))
+        if unfit:
+            unsure.add(_key(arc))
+        refused += [Problem(arc.path, line, reason) for line, reason in unfit]
     known = None if whole else frozenset(_key(arc) for arc in pages if not arc.merged)
     return Pages(tuple(marks.values()), frozenset(unsure), tuple(refused), known)
 
 
 # Cached, because most pages stay the same from tick to tick.
 @lru_cache(maxsize=65_536)
-def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[Marked], list[tuple[str, int]]]:
-    """The markers of an arc, and type and line of those that are too long."""
+def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[Marked], list[tuple[int, str]]]:
+    """The markers of an arc, and for those that can't become memories the line and the reason."""
     marks: list[Marked] = []
-    long: list[tuple[str, int]] = []
+    unfit: list[tuple[int, str]] = []
     for marker in markers_of(detail, MEMORY_TYPES):
         content = _plain(marker.content) if marker.block else ""
         if len(content) > limits.CONTENT_CHARS:
-            long.append((marker.type, marker.line_start))
+            reason = f"@{marker.type}: a memory holds at most {limits.CONTENT_CHARS} characters"
+            unfit.append((marker.line_start, reason))
+        elif _has_conflict(content):
+            unfit.append((marker.line_start, f"@{marker.type} holds a merge conflict: resolve it"))
         elif content:
             marks.append(
                 Marked(
@@ -143,7 +149,14 @@ def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[M
                     given_id=marker.attrs.get("id", ""),
                 )
             )
-    return marks, long
+    return marks, unfit
+
+
+def _has_conflict(content: str) -> bool:
+    """True if the text has the marks of a merge conflict, outside of quoted code."""
+    found = [mark.start() for mark in _CONFLICT.finditer(content)]
+    quoted = Quoted(Lines(content)) if found else None
+    return quoted is not None and not all(map(quoted.holds, found))
 
 
 @lru_cache(maxsize=4096)
