@@ -151,7 +151,7 @@ def test_a_folder_that_may_be_listed_but_not_entered_is_told(vault: Path, monkey
 
 @pytest.mark.parametrize(("mtime_s", "year"), [(10**13, 9999), (-(10**13), 1)])
 def test_an_mtime_that_is_no_date_becomes_the_nearest_one(vault: Path, mtime_s: int, year: int) -> None:
-    status = os.stat(vault / "left" / "deep" / "a.md")
+    status = (vault / "left" / "deep" / "a.md").stat()
 
     class Odd:
         st_mtime_ns, st_size = mtime_s * 10**9, status.st_size

@@ -3,7 +3,7 @@ Pure."""
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
@@ -224,12 +224,15 @@ def edits(comparison: Comparison, memories: Mapping[str, Memory]) -> list[tuple[
 
 
 def _likest(mark: Marked, rows: Iterable[VaultMemory], memories: Mapping[str, Memory]) -> VaultMemory | None:
-    known = [(row, memory) for row in rows if (memory := memories.get(row.memory_id)) is not None]
-    same_type = [(row, memory.content[:_COMPARED]) for row, memory in known if memory.metadata.get("marker") == mark.type]
+    known = [
+        (row, memory.content[:_COMPARED])
+        for row in rows
+        if (memory := memories.get(row.memory_id)) is not None and memory.metadata.get("marker") == mark.type
+    ]
     text = mark.content[:_COMPARED]
     pieces = _pieces(text)
     # Only the nearest by a quick measure: a full comparison takes up to a tenth of a second.
-    nearest = nlargest(_NEAREST, same_type, key=lambda pair: len(pieces & _pieces(pair[1])))
+    nearest = nlargest(_NEAREST, known, key=lambda pair: len(pieces & _pieces(pair[1])))
     best, likest = _ALIKE, None
     for row, before in nearest:
         matcher = SequenceMatcher(None, before, text, autojunk=False)

@@ -34,7 +34,8 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # whole milliseconds or seconds need the longer limit.
 _FINE_NS = 20_000_000
 _COARSE_NS = 2_000_000_000
-_FIRST_NS, _LAST_NS = (from_datetime(at.replace(tzinfo=UTC)) * 1000 for at in (datetime.min, datetime.max))
+_FIRST_NS = from_datetime(datetime(1, 1, 1, tzinfo=UTC)) * 1000
+_LAST_NS = from_datetime(datetime(9999, 12, 31, tzinfo=UTC)) * 1000
 
 
 T = TypeVar("T")

@@ -62,7 +62,8 @@ async def marker(call: Call[MarkerBody, Nothing]) -> Response:
     def post(at: int) -> posted_markers.Post:
         return posted_markers.Post(type=body.type, content=body.content, attrs=attrs, at=at)
 
-    ended, refusal = None, None
+    ended = None
+    refusal: Invalid | NotFound | None = None
     if body.type == "signal" and post(0).severity == RESOLVED:
         try:
             ended = await named(call, post(0))
