@@ -110,3 +110,8 @@ def test_what_cannot_be_taken_is_told_with_its_line_and_nothing_raises() -> None
 def _days(day: str) -> int:
 
     return (date.fromisoformat(day) - date(1970, 1, 1)).days
+
+
+@pytest.mark.parametrize("front", ["", "---\nheat: 3\n---\n"])
+def test_a_byte_order_mark_hides_no_heading(front: str) -> None:
+    assert parse_arc("left/note.md", f"{front}\ufeff# The note\n", 0).title == "The note"

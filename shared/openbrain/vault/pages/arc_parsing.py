@@ -26,7 +26,7 @@ _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
 _POSTED = re.compile(r"^## (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) — [^\n]*\n\n\Z", re.MULTILINE | re.ASCII)
 """The heading of a posted marker, directly before the marker."""
 _LINK = re.compile(r"\s*(?:\[\[[^\n]*\]\]\s*)?")
-_HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
+_HEADING = re.compile(r"^\ufeff?# +(\S.*)$", re.MULTILINE)
 
 
 def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
