@@ -1,5 +1,6 @@
 """A tick with extraction: sessions become arcs with their steps; the store's alarms get their arcs."""
 
+import errno
 import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -89,6 +90,33 @@ async def test_a_folder_of_transcripts_that_is_gone_stops_no_tick_and_loses_no_s
     assert "brain-feed/health.jsonl" in first["changes"]["paths"], "the vault is kept"
     assert second["phases"]["extract"]["error"]
     assert third["phases"]["extract"]["sessions"] == 4, "those of four days ago too"
+
+
+@pytest.mark.parametrize("name", ["projects", "s.jsonl"])
+async def test_transcripts_that_may_not_be_read_stop_no_tick(
+    name: str, extracting: Ports, empty: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "projects" / "closed").mkdir()
+    (tmp_path / "projects" / "closed" / "s.jsonl").touch()
+
+    def closed(method: str) -> None:
+        real = getattr(Path, method)
+
+        def refused(path: Path, **more: Any) -> Any:
+            if path.name == name:
+                raise PermissionError(errno.EACCES, "Permission denied")
+            return real(path, **more)
+
+        monkeypatch.setattr(Path, method, refused)
+
+    for method in ("is_dir", "iterdir", "stat"):
+        closed(method)
+    report = await tick(job(extract=True), vault_of(empty), extracting)
+
+    extract = report["phases"]["extract"]
+    assert ("can't be read" in extract.get("error", "")) is (name == "projects")
+    assert extract.get("unreadable") == (None if name == "projects" else 1)
+    assert "brain-feed/health.jsonl" in report["changes"]["paths"]
 
 
 async def test_an_alarm_has_an_arc_as_long_as_it_burns(

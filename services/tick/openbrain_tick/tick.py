@@ -1,8 +1,10 @@
 """One tick of one vault: observe, plan, apply and verify; a model is asked once."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
+from openbrain.domain.errors import NotFound
 from openbrain.domain.tasks import in_thread
 from openbrain.ports.store.vault import TickJob
 from openbrain.vault.pages.index import Scan
@@ -70,8 +72,9 @@ async def _deterministic(
         # Before `tidy` computes their heat, so that one pass is enough.
         incidents(plan, world.open_signals, world.ended_incidents, set(world.rows.values()))
         tidy(plan, world.ended)
-        if ports.transcripts is not None and ports.transcripts.is_dir():
-            templates(plan, transcripts_by_session(ports.transcripts))
+        if ports.transcripts is not None:
+            with suppress(NotFound):  # no folder that can be read
+                templates(plan, transcripts_by_session(ports.transcripts))
         published = publish(plan, world.probes, world.alarm)
         record(plan, published.health)
         return published

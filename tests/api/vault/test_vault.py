@@ -147,9 +147,12 @@ async def test_a_posted_end_ends_what_it_names_or_says_why_not(kept: Brain, vaul
     assert "status: resolved" in (vault / only.json()["vault_path"]).read_text(encoding="utf-8")
 
 
-async def test_a_posted_end_is_answered_again_after_its_signal_has_ended(kept: Brain, vault: Path) -> None:
+@pytest.mark.parametrize("content", ["a new fan was put in", "fan"])
+async def test_a_posted_end_is_answered_again_after_its_signal_has_ended(
+    kept: Brain, vault: Path, content: str
+) -> None:
     """The first answer may be lost, and the client repeats the request."""
-    end = {"type": "signal", "content": "a new fan was put in", "attrs": {"severity": "resolved", "source": "nas"}}
+    end = {"type": "signal", "content": content, "attrs": {"severity": "resolved", "source": "nas"}}
     async with await client(kept) as ada:
         await ada.post("/marker", json={**end, "content": "fan", "attrs": {"severity": "warning", "source": "nas"}})
         first = await ada.post("/marker", json=end, headers={"idempotency-key": "end-1"})

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from openbrain import settings
 from openbrain.domain.errors import Invalid, NotFound
+from openbrain.ports.store.operations import Leases
 from openbrain_cli.vault.vault import app
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "vault"
@@ -55,6 +57,27 @@ def test_a_bundle_becomes_arcs_once(tmp_path: Path) -> None:
     assert sorted(made.stdout.split()[1::2]) == sorted(planned["created"])
     assert all((root / path).is_file() for path in planned["created"])
     assert typed("cluster", "--out-dir", str(root / "clusters" / "2026-03-02"), "--bundle", bundle).stdout == ""
+
+
+@pytest.mark.parametrize("has_run", [True, False])
+def test_the_default_vault_of_this_machine_has_one_writer_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_run: bool
+) -> None:
+    locked: list[str] = []
+
+    @asynccontextmanager
+    async def writer(_: Leases, workspace_id: str, *, wait_s: float) -> AsyncIterator[None]:
+        locked.append(workspace_id)
+        yield
+
+    monkeypatch.setattr("openbrain_cli.vault.cluster.vault_writer", writer)
+    root = tmp_path / "data" / "vault"
+    typed("init", str(root))
+    if has_run:
+        (root.parent / "truth.sqlite3").touch()
+    typed("cluster", "--vault", str(root), stdin=b'{"sessions": []}')
+
+    assert locked == (["default"] if has_run else [])
 
 
 def test_what_extract_prints_cluster_reads(tmp_path: Path) -> None:

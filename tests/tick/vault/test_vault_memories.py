@@ -1,6 +1,7 @@
 """The vault's markers as memories, on both databases."""
 
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 import pytest
 
@@ -19,6 +20,7 @@ from openbrain.usecases.remember import Offer, remember
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Problem
+from openbrain_tick.apply import memory_comparison
 from openbrain_tick.apply.sync_memories import SyncedMemories, sync_memories
 from tests.support.store.fixtures import FakeClock
 
@@ -128,6 +130,26 @@ async def test_what_is_edited_is_superseded(brain: Brain) -> None:
     assert await brain.said() == ["Clamp the voucher at zero, always.", "Test first."]
 
 
+async def test_a_page_written_anew_is_compared_with_few_memories_per_marker(
+    brain: Brain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+
+    def matcher(junk: None, before: str, now: str, **more: bool) -> SequenceMatcher[str]:
+        compared.append(now)
+        return SequenceMatcher(junk, before, now, **more)
+
+    monkeypatch.setattr(memory_comparison, "SequenceMatcher", matcher)
+    lines = [f"Rule {number}: the {word} is checked first." for number, word in enumerate(["disk", "key", "mail"] * 4)]
+    await brain.sync(page("a", "".join(mark(line) for line in lines)))
+    before = {memory.content: memory.id for memory in await brain.living()}
+
+    done = await brain.sync(page("a", "".join(mark(f"{line} Always.") for line in reversed(lines))))
+
+    assert (done.superseded, len(compared) <= 2 * len(lines)) == (len(lines), True)  # not each with each
+    assert {memory.content[:-8]: memory.supersedes_id for memory in await brain.living()} == before
+
+
 async def test_a_marker_with_an_id_is_the_same_however_it_is_edited(brain: Brain) -> None:
     await brain.sync(page("a", mark("old words", attrs=" id=x1")))
 
@@ -193,6 +215,20 @@ async def test_what_can_not_be_seen_is_not_forgotten(brain: Brain) -> None:
     unreadable = Problem("clusters/2026-03-02/b.md", 3, "not UTF-8")
     assert (await brain.sync(unclosed, problems=[unreadable])).forgotten == 0
     assert await brain.said() == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [("<<<<<<< HEAD\none\n=======\nuno\n>>>>>>> theirs", "merge conflict"), ("x" * 50_001, "at most 50000")],
+)
+async def test_what_can_not_become_a_memory_ends_none(brain: Brain, content: str, reason: str) -> None:
+    await brain.sync(page("a", mark("one") + mark("two")))
+
+    done = await brain.sync(page("a", mark(content) + mark("two")))
+    assert (reason in done.problems[0].reason, await brain.said()) == (True, ["one", "two"])
+    quoted = "After a conflict:\n\n```\n<<<<<<< HEAD\n```"
+    assert (await brain.sync(page("a", mark(quoted) + mark("two")))).problems == []
+    assert await brain.said() == [quoted, "two"]
 
 
 async def test_half_a_vault_is_not_forgotten_at_once(brain: Brain) -> None:

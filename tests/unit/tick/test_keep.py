@@ -90,6 +90,30 @@ def test_a_reference_to_what_is_gone_goes(vault: Vault) -> None:
     assert not (vault.root / "clusters/2026-11-22/_dashboard.md").exists()
 
 
+@pytest.mark.parametrize("other", ["left/2026-11-22-x.md", f"{UNCONSCIOUS}/2026-11-22-x.md"])
+def test_a_page_that_does_not_count_is_told(vault: Vault, other: str) -> None:
+    path = put(vault, "x", "one text")
+    vault.write(other, page("2026-11-22-x", "another text"))
+    plan, _ = vault.tick()
+    unused, counts = (path, other) if other.startswith("left/") else (other, path)
+    assert [(problem.path, counts in problem.reason) for problem in plan.problems] == [(unused, True)]
+
+
+@pytest.mark.parametrize("more", ["\nMy notes.\n\n<!-- @lesson -->\nAsk.\n<!-- @/lesson -->\n", "aliases: [x]"])
+def test_what_somebody_wrote_into_a_reference_stays(vault: Vault, more: str) -> None:
+    path = put(vault, "hot", **HOT)
+    vault.tick()
+    name = f"{CONSCIOUS}/2026-11-22-hot.md"
+    text = vault.read(name) + more if more.endswith("\n") else vault.read(name).replace("\n---", f"\n{more}\n---")
+    vault.write(name, text)
+    plan, _ = vault.tick()
+    assert vault.read(name) == text
+    assert sum(arc.lessons for arc in plan.pages.values()) == more.count("@lesson")
+    (vault.root / path).unlink()
+    vault.tick()
+    assert vault.read(name) == text
+
+
 @pytest.mark.parametrize(
     ("region", "folder"),
     [

@@ -82,6 +82,16 @@ def test_a_signal_of_a_merged_arc_is_its_heirs(vault: Vault) -> None:
     assert vault.tick()[1].signals == []
 
 
+@pytest.mark.parametrize(("body", "status"), [("```\n", "active"), ("", "resolved")])
+def test_the_page_of_a_signal_is_not_over_while_its_marker_can_not_be_read(
+    vault: Vault, body: str, status: str
+) -> None:
+    path = "amygdala/20261122T100000Z-critical-down-0123abcd.md"
+    vault.write(path, page(body=body + signal("Down", "warning" if body else "resolved"), status="active"))
+    vault.tick()
+    assert f"status: {status}\n" in vault.read(path)
+
+
 def test_a_probe_that_holds_hides_its_signal_and_an_unknown_one_is_told(vault: Vault) -> None:
     arc(vault, signal("Down", verify="api") + signal("Slow", verify="disk") + signal("Odd", verify="rm -rf /"))
     plan, kept = vault.tick(probes={"api": True, "disk": False})

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from openbrain.vault.pages.arc_parsing import DAY_US, parse_arc
-from openbrain.vault.pages.arcs import Edge, InjectMark, SignalMark, of_row, row
+from openbrain.vault.pages.arcs import Edge, InjectMark, SignalMark, of_row, raise_key, row
 from tests.support.vault.pages import NOW, page, signal
 
 PATH = "clusters/2026-11-22/2026-11-22-a.md"
@@ -110,3 +110,14 @@ def test_what_cannot_be_taken_is_told_with_its_line_and_nothing_raises() -> None
 def _days(day: str) -> int:
 
     return (date.fromisoformat(day) - date(1970, 1, 1)).days
+
+
+@pytest.mark.parametrize("front", ["", "---\nheat: 3\n---\n"])
+def test_a_byte_order_mark_hides_no_heading(front: str) -> None:
+    assert parse_arc("left/note.md", f"{front}\ufeff# The note\n", 0).title == "The note"
+
+
+@pytest.mark.parametrize("front", ["cluster_id: x\n", "<<<<<<< HEAD\nheat: 3\n=======\nheat: 4\n>>>>>>> theirs\n"])
+def test_front_matter_that_can_not_be_read_does_not_carry_its_signals_to_other_projects(front: str) -> None:
+    arc = parse_arc("left/x.md", f"---\nproject: 'shop' # ours\n{front}---\n" + signal("Down"), 0)
+    assert raise_key(arc, arc.signals[0]).endswith(":critical:shop")

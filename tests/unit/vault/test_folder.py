@@ -1,14 +1,17 @@
 """Nothing outside a vault's folder is read or written, whatever its paths and links say."""
 
+import errno
 import os
 from pathlib import Path
+from typing import NamedTuple, cast
 
 import pytest
 
 from openbrain.domain.errors import Invalid, NotFound, TryLater
 from openbrain.domain.limits import PATH_CHARS
+from openbrain.domain.times import to_datetime
 from openbrain.vault import limits
-from openbrain.vault.files.folder import Folder
+from openbrain.vault.files.folder import Entry, Folder
 from openbrain.vault.markers import atomic_writes
 from openbrain.vault.values import Problem
 
@@ -127,6 +130,34 @@ def test_hidden_names_and_odd_ones_are_left_out(vault: Path) -> None:
 
     assert [entry.path for entry in Folder(vault).walk("", problems)] == ["left/deep/a.md"]
     assert len(problems) == 2
+
+
+def test_a_folder_that_may_be_listed_but_not_entered_is_told(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed(NamedTuple):
+        name: str
+
+        def is_file(self, *, follow_symlinks: bool) -> bool:
+            return not follow_symlinks
+
+        def stat(self, *, follow_symlinks: bool) -> os.stat_result:
+            raise PermissionError(errno.EACCES, "Permission denied", follow_symlinks)
+
+    monkeypatch.setattr(os, "scandir", lambda _: [Closed("a.md")])
+    problems: list[Problem] = []
+
+    assert list(Folder(vault).walk("left", problems)) == []
+    assert problems == [Problem("left/a.md", 0, "can't be read: Permission denied")]
+
+
+@pytest.mark.parametrize(("mtime_s", "year"), [(10**13, 9999), (-(10**13), 1)])
+def test_an_mtime_that_is_no_date_becomes_the_nearest_one(vault: Path, mtime_s: int, year: int) -> None:
+    status = (vault / "left" / "deep" / "a.md").stat()
+
+    class Odd:
+        st_mtime_ns, st_size = mtime_s * 10**9, status.st_size
+
+    assert to_datetime(Entry.of("a.md", cast(os.stat_result, Odd)).mtime_ns // 1000).year == year
+    assert Entry.of("a.md", status) == Entry("a.md", status.st_mtime_ns, 6)
 
 
 def test_folders_without_end_are_bounded(vault: Path) -> None:

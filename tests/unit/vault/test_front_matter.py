@@ -12,6 +12,7 @@ from openbrain.vault.front_matter import lines as front_lines
 from openbrain.vault.front_matter import yaml_nodes
 from openbrain.vault.front_matter.document import Page, read, with_plain_values
 from openbrain.vault.front_matter.yaml_nodes import Refused
+from openbrain.vault.pages.arc_parsing import parse_arc
 
 PAGE = """\
 ---
@@ -287,6 +288,13 @@ def test_a_plain_line_changes_as_the_whole_page_would(block: str, wanted: dict[s
     if found.front.broken or quick is None:
         return
     assert quick == replace(found, front=found.front.with_values(wanted)).text()
+
+
+def test_halves_of_characters_in_escapes_are_joined_as_in_json() -> None:
+    title = '---\ntitle: "\\ud83d\\ude80 up \\udfff"\nedges: [{"sibling": "\\ud83d\\ude80"}]\n---\n'
+    arc = parse_arc("clusters/a.md", title, 0)
+
+    assert (arc.title, arc.links) == ("\U0001f680 up \ufffd", ("\U0001f680",))
 
 
 def test_what_only_looks_like_a_key_is_left_to_the_whole_page() -> None:

@@ -3,6 +3,7 @@
 Quadratic work would not end here within a test's time limit.
 """
 
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from openbrain.vault import limits
 from openbrain.vault.files.folder import Folder
 from openbrain.vault.front_matter.document import read
 from openbrain.vault.markers.markers import parse
+from openbrain.vault.markers.redaction import redacted
+from openbrain_tick.plan.reasoning.sections import sections
 
 LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
@@ -40,8 +43,9 @@ FULL = limits.FILE_BYTES
         "a: *x" + "*x" * 5_000 + "\n",
         "%YAML 9.9\n",
         "a: &" + "x" * 30_000 + " 1\nb: [" + "*x" * 10_000 + "]\n",
+        "\n\n| #\n",
     ],
-    ids=range(18),
+    ids=range(19),
 )
 def test_front_matter_that_was_made_to_hurt_is_left_alone(block: str) -> None:
     text = f"---\n{block}---\n<!-- @lesson -->still read<!-- @/lesson -->\n"
@@ -52,6 +56,10 @@ def test_front_matter_that_was_made_to_hurt_is_left_alone(block: str) -> None:
     assert 2 <= page.problems[0].line <= text.count("\n")
     assert (page.front.broken, page.text() == text) == (True, True)
     assert parse(page.body, "p.md", page.body_line).markers[0].content == "still read"
+
+
+def test_a_key_without_its_colon_is_set_too() -> None:
+    assert read("---\n? heat\n---\n", "p").front.with_values({"heat": 3}).whole() == "---\nheat: 3\n---\n"
 
 
 def test_aliases_within_the_limits_are_read() -> None:
@@ -84,6 +92,25 @@ def test_a_flood_of_marks_in_one_line_or_many_is_bounded(piece: str) -> None:
 
     assert len(found.markers) <= limits.MARKERS
     assert len(found.problems) <= limits.PROBLEMS + 2
+
+
+def test_a_heading_and_a_token_are_looked_for_once() -> None:
+    began = time.process_time()
+    assert [section.title for section in sections(f"## a{' ' * 2_000}b # #\nx\n")] == [f"a{' ' * 2_000}b #"]
+    assert redacted("eyJ-" * 50_000) == "eyJ-" * 50_000
+    assert time.process_time() - began < 2  # each was above a minute
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a eyJhbGciOiJI.eyJzdWIiOiIx.c2ln b", "a [redacted] b"),
+        ("eyJx.eyJhbGciOiJI.eyJzdWIiOiIx", "eyJx.[redacted]"),
+        ("eyJhbGciOiJI.short sk-aaaaaaaaaaaaaaaa", "eyJhbGciOiJI.short [redacted]"),
+    ],
+)
+def test_a_token_is_redacted_beside_what_is_none(text: str, kept: str) -> None:
+    assert redacted(text) == kept
 
 
 def test_a_line_of_fifty_megabytes_is_not_read(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@ Pure."""
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import cache, cached_property, lru_cache
+from heapq import nlargest
 from typing import Final
 
 from openbrain.domain import limits
@@ -14,6 +15,7 @@ from openbrain.domain.ids import joined_hash
 from openbrain.domain.memory import Memory
 from openbrain.domain.times import from_iso
 from openbrain.ports.store.vault import VaultMemory
+from openbrain.vault.markers.fences import Lines, Quoted
 from openbrain.vault.markers.kinds import MEMORY_TYPES
 from openbrain.vault.markers.markers import without_markers
 from openbrain.vault.markers.redaction import quotable_line, redacted
@@ -24,6 +26,8 @@ SOURCE: Final = "vault:"
 """Prefix of the source of a memory that the tick made from a marker; the arc follows."""
 _ALIKE: Final = 0.5
 _COMPARED: Final = 2_000
+_NEAREST: Final = 2
+_CONFLICT = re.compile(r"^(?:<<<<<<<|>>>>>>>) ", re.MULTILINE)
 _NAMES = re.compile("|".join(f'"{name}"' for name in MEMORY_TYPES))
 
 
@@ -58,7 +62,8 @@ class Pages:
 
     marked: tuple[Marked, ...]
     unsure: frozenset[str]
-    """Arcs with problems, and files that could not be read: markers not found there may still exist."""
+    """Arcs with problems or unfit markers, and files that could not be read: markers not found there may still
+    exist."""
     problems: tuple[Problem, ...]
     known: frozenset[str] | None = None
     """All arcs, if a folder was not read completely: every other arc may be there. None: everything was read."""
@@ -107,28 +112,31 @@ def marked(pages: Iterable[Arc], problems: Collection[Problem]) -> Pages:
             unsure.update((_key(arc), *_names(arc.path)))
         if arc.merged or not _is_marked(arc):
             continue
-        own, long = _marks(_key(arc), arc.project, arc.created_us, arc.detail)
+        own, unfit = _marks(_key(arc), arc.project, arc.created_us, arc.detail)
         for item in own:
             project = projects().get(item.session) if item.session and not item.project else None
             made = replace(item, project=_project(project)) if project else item
             marks.setdefault((made.arc, made.content_hash), made)
-        for kind, line in long:
-            reason = f"@{kind}: a memory holds at most {limits.CONTENT_CHARS} characters"
-            refused.append(Problem(arc.path, line, reason))
+        if unfit:
+            unsure.add(_key(arc))
+        refused += [Problem(arc.path, line, reason) for line, reason in unfit]
     known = None if whole else frozenset(_key(arc) for arc in pages if not arc.merged)
     return Pages(tuple(marks.values()), frozenset(unsure), tuple(refused), known)
 
 
 # Cached, because most pages stay the same from tick to tick.
 @lru_cache(maxsize=65_536)
-def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[Marked], list[tuple[str, int]]]:
-    """The markers of an arc, and type and line of those that are too long."""
+def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[Marked], list[tuple[int, str]]]:
+    """The markers of an arc, and for those that can't become memories the line and the reason."""
     marks: list[Marked] = []
-    long: list[tuple[str, int]] = []
+    unfit: list[tuple[int, str]] = []
     for marker in markers_of(detail, MEMORY_TYPES):
         content = _plain(marker.content) if marker.block else ""
         if len(content) > limits.CONTENT_CHARS:
-            long.append((marker.type, marker.line_start))
+            reason = f"@{marker.type}: a memory holds at most {limits.CONTENT_CHARS} characters"
+            unfit.append((marker.line_start, reason))
+        elif _has_conflict(content):
+            unfit.append((marker.line_start, f"@{marker.type} holds a merge conflict: resolve it"))
         elif content:
             marks.append(
                 Marked(
@@ -141,7 +149,14 @@ def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[M
                     given_id=marker.attrs.get("id", ""),
                 )
             )
-    return marks, long
+    return marks, unfit
+
+
+def _has_conflict(content: str) -> bool:
+    """True if the text has the marks of a merge conflict, outside of quoted code."""
+    found = [mark.start() for mark in _CONFLICT.finditer(content)]
+    quoted = Quoted(Lines(content)) if found else None
+    return quoted is not None and not all(map(quoted.holds, found))
 
 
 @lru_cache(maxsize=4096)
@@ -208,16 +223,28 @@ def edits(comparison: Comparison, memories: Mapping[str, Memory]) -> list[tuple[
     return pairs
 
 
-def _likest(mark: Marked, rows: Sequence[VaultMemory], memories: Mapping[str, Memory]) -> VaultMemory | None:
+def _likest(mark: Marked, rows: Iterable[VaultMemory], memories: Mapping[str, Memory]) -> VaultMemory | None:
+    known = [
+        (row, memory.content[:_COMPARED])
+        for row in rows
+        if (memory := memories.get(row.memory_id)) is not None and memory.metadata.get("marker") == mark.type
+    ]
+    text = mark.content[:_COMPARED]
+    pieces = _pieces(text)
+    # Only the nearest by a quick measure: a full comparison takes up to a tenth of a second.
+    nearest = nlargest(_NEAREST, known, key=lambda pair: len(pieces & _pieces(pair[1])))
     best, likest = _ALIKE, None
-    for row in rows:
-        memory = memories.get(row.memory_id)
-        if memory is None or memory.metadata.get("marker") != mark.type:
-            continue
-        matcher = SequenceMatcher(None, memory.content[:_COMPARED], mark.content[:_COMPARED], autojunk=False)
+    for row, before in nearest:
+        matcher = SequenceMatcher(None, before, text, autojunk=False)
         if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (alike := matcher.ratio()) > best:
             best, likest = alike, row
     return likest
+
+
+@lru_cache(maxsize=4096)
+def _pieces(text: str) -> frozenset[str]:
+    """All parts of three characters."""
+    return frozenset(text[at : at + 3] for at in range(max(1, len(text) - 2)))
 
 
 def row_of(mark: Marked, memory_id: str, taken: Collection[tuple[str, str]]) -> VaultMemory:

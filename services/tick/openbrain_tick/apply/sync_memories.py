@@ -69,7 +69,7 @@ async def sync_memories(
     run.uses.update(row.memory_id for row in rows)
     await run.move(comparison.moved)
     memories = await store.memories.rows([row.memory_id for row in comparison.gone])
-    await run.supersede(edits(comparison, memories), memories)
+    await run.supersede(await asyncio.to_thread(edits, comparison, memories), memories)
     await run.submit(comparison.new)
     allowed = max(FEW, int(len(rows) * forget_share))
     if len(comparison.gone) > allowed:

@@ -10,11 +10,23 @@ from openbrain_tick.plan.extract import Bundle, Filter, Session, Window, bundle,
 
 
 def transcripts(folder: Path) -> Iterator[Path]:
-    """All transcripts, sorted by name. Links are not followed. `NotFound` if the folder does not exist."""
-    if not folder.is_dir():
-        raise NotFound(f"there is no folder of transcripts at {folder}: name another")
-    for project in sorted(item for item in folder.iterdir() if item.is_dir() and not item.is_symlink()):
-        yield from (path for path in sorted(project.glob("*.jsonl")) if path.is_file() and not path.is_symlink())
+    """All transcripts, sorted by name. Links are not followed. `NotFound` if the folder does not exist or can't be
+    read."""
+    try:
+        if not folder.is_dir():
+            raise NotFound(f"there is no folder of transcripts at {folder}: name another")
+        projects = sorted(item for item in folder.iterdir() if item.is_dir() and not item.is_symlink())
+    except OSError as error:
+        raise NotFound(f"the folder of transcripts {folder} can't be read: {error.strerror}") from None
+    for project in projects:
+        yield from (path for path in sorted(project.glob("*.jsonl")) if _is_file(path))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file() and not path.is_symlink()
+    except OSError:
+        return True  # whoever opens it is told the reason
 
 
 def extracted(folder: Path, within: Window, wanted: Filter, unreadable: Callable[[Path], None]) -> Bundle:

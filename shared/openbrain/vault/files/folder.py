@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
+from datetime import UTC, datetime
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from openbrain.domain.errors import Invalid, NotFound, TryLater
 from openbrain.domain.limits import PATH_CHARS
+from openbrain.domain.times import from_datetime
 from openbrain.vault import limits
 from openbrain.vault.values import Problem
 
@@ -32,6 +34,8 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # whole milliseconds or seconds need the longer limit.
 _FINE_NS = 20_000_000
 _COARSE_NS = 2_000_000_000
+_FIRST_NS = from_datetime(datetime(1, 1, 1, tzinfo=UTC)) * 1000
+_LAST_NS = from_datetime(datetime(9999, 12, 31, tzinfo=UTC)) * 1000
 
 
 T = TypeVar("T")
@@ -43,6 +47,11 @@ class Entry(NamedTuple):
     path: str
     mtime_ns: int
     size: int
+
+    @classmethod
+    def of(cls, path: str, status: os.stat_result) -> "Entry":
+        """The mtime is limited to the years 1 to 9999: some file systems store any."""
+        return cls(path, min(max(status.st_mtime_ns, _FIRST_NS), _LAST_NS), status.st_size)
 
 
 class Seen(NamedTuple):
@@ -132,7 +141,7 @@ class Folder:
     def stat(self, relative: str) -> Entry:
         """Entry of a regular file. NotFound if there is none."""
         with self._opened(relative) as (_, status):
-            return Entry(relative, status.st_mtime_ns, status.st_size)
+            return Entry.of(relative, status)
 
     def digest(self, relative: str) -> str | None:
         """SHA-256 of a file's bytes, in hex; None if there is no file. Invalid for a link: links are never written."""
@@ -345,7 +354,10 @@ def _walk(root: str, below: str, problems: list[Problem], depth: int) -> Iterato
                 known = entry.stat(follow_symlinks=False)
             except FileNotFoundError:  # removed since it was listed
                 continue
-            yield Entry(path, known.st_mtime_ns, known.st_size)
+            except OSError as error:  # as in a folder that may be listed, but not entered
+                problems.append(Problem(path, 0, f"can't be read: {error.strerror}"))
+                continue
+            yield Entry.of(path, known)
         elif entry.is_dir(follow_symlinks=False):
             yield from _walk(root, path + "/", problems, depth + 1)
         else:

@@ -34,7 +34,7 @@ def _as_block(value: Sequence[Value], was: Sequence[str]) -> bool:
 
 def _comment(was: Sequence[str]) -> str:
     """The comment after a plain value or after the key; '' if there is none."""
-    if not was or was[0].split(":", 1)[1].lstrip(" \t")[:1] in {'"', "'", "[", "{", "|", ">"}:
+    if not was or was[0].partition(":")[2].lstrip(" \t")[:1] in {'"', "'", "[", "{", "|", ">"}:
         return ""
     match = _TRAILING.search(was[0].rstrip("\r\n"))
     return match[0] if match else ""

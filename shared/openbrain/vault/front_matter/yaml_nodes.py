@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.events import (
     AliasEvent,
     CollectionEndEvent,
@@ -20,6 +20,7 @@ from openbrain.vault import limits
 
 _INT = re.compile(r"[-+]?[0-9]{1,18}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+_HALF = re.compile("[\ud800-\udfff]")
 _NULLS = ("", "~", "null", "Null", "NULL")
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(_NULLS),
@@ -75,10 +76,12 @@ def entries(text: str) -> list[tuple[str, int, Node]]:
     """Parse `text` as a mapping: each key with its line and value. Refused if it is anything else."""
     try:
         return _Tree(text).entries()
+    except Refused:
+        raise
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise Refused(mark.line if mark else 0, f"not YAML: {error.problem or error.context}") from None
-    except (YAMLError, RecursionError, ValueError, OverflowError) as error:
+    except Exception as error:  # noqa: BLE001 - the parser has errors of its own, such as failed assertions
         raise Refused(0, f"not YAML: {type(error).__name__}") from None
 
 
@@ -115,10 +118,11 @@ class _Tree:
                 raise Refused(_line(event), "a key is a plain word")
             self._count(event, 1)
             self._plainly(event)
-            if event.value in seen:
-                raise Refused(_line(event), f"the key {event.value[:40]!r} is given twice")
-            seen.add(event.value)
-            yield event.value, _line(event), self._node(next(self._events), depth)
+            key = _joined(event.value)
+            if key in seen:
+                raise Refused(_line(event), f"the key {key[:40]!r} is given twice")
+            seen.add(key)
+            yield key, _line(event), self._node(next(self._events), depth)
 
     def _node(self, event: Any, depth: int) -> Node:
         if depth > limits.FRONT_DEPTH:
@@ -130,7 +134,7 @@ class _Tree:
         self._plainly(event)
         node: Node
         if isinstance(event, ScalarEvent):
-            node = Scalar(event.value, plain=event.style in {None, ""})
+            node = Scalar(_joined(event.value), plain=event.style in {None, ""})
         elif isinstance(event, SequenceStartEvent):
             node = []
             while not isinstance(inner := next(self._events), CollectionEndEvent):
@@ -156,6 +160,13 @@ class _Tree:
     def _plainly(self, event: Any) -> None:
         if event.tag is not None:
             raise Refused(_line(event), "tags (!) are not read")
+
+
+def _joined(text: str) -> str:
+    """The text with the halves of characters joined that escapes can give, as in JSON; a single half becomes U+FFFD."""
+    if _HALF.search(text) is None:
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _line(event: Any) -> int:

@@ -17,12 +17,13 @@ _KEYS = re.compile(
     | \bgh[opsur]_[A-Za-z0-9]{16,} | \bgithub_pat_[A-Za-z0-9_]{16,} | \bglpat-[A-Za-z0-9_-]{16,}
     | \bxox[abeoprs]-[A-Za-z0-9-]{10,} | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b | \bAIza[A-Za-z0-9_-]{30,}
     | \b(?:hf|npm|pypi|dop_v1|shpat|ob)_[A-Za-z0-9_-]{20,} | \bpypi-[A-Za-z0-9_-]{20,}
-    | \beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?
     """,
     re.VERBOSE | re.DOTALL,
 )
+_JWT = re.compile(r"\beyJ[A-Za-z0-9_-]{8,}+(\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?)?")
+"""Without the group it is none: the run before the dot is taken whole, instead of again from each `eyJ` in it."""
 _LONG = re.compile(r"[A-Za-z0-9_.-]{15}|-----BEGIN")
-"""Matches in all text that `_KEYS` matches; the shortest is `xoxb-` and ten characters."""
+"""Matches in all text that `_KEYS` and `_JWT` match; the shortest is `xoxb-` and ten characters."""
 _BEARER = re.compile(r"\b((?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{12,}", re.IGNORECASE)
 _IN_URL = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,100}:)[^\s@/]{1,200}(?=@)", re.IGNORECASE)
 _NAMED = re.compile(
@@ -41,7 +42,7 @@ _KEPT_NAME = rf"\g<1>{REDACTED}"
 def redacted(text: str) -> str:
     """Replace each credential found by `[redacted]`."""
     if _LONG.search(text) is not None:
-        text = _KEYS.sub(REDACTED, text)
+        text = _KEYS.sub(REDACTED, _JWT.sub(lambda run: REDACTED if run[1] else run[0], text))
     # Nearly every text has no match; these substring tests rule it out for a tenth of the cost of the patterns.
     folded = text.casefold()
     for named, words in ((_BEARER, ("bearer", "basic")), (_IN_URL, ("://",)), (_NAMED, _NAMES)):

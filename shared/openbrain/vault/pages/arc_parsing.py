@@ -10,6 +10,8 @@ from openbrain.domain.signals.values import Severity
 from openbrain.domain.times import from_iso
 from openbrain.vault.front_matter import document
 from openbrain.vault.front_matter.document import whole_number
+from openbrain.vault.front_matter.lines import read_line
+from openbrain.vault.front_matter.yaml_nodes import Scalar
 from openbrain.vault.markers import markers
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Marker, Problem
@@ -25,7 +27,8 @@ DAY_US = 86_400_000_000
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
 _POSTED = re.compile(r"^## (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) — [^\n]*\n\n\Z", re.MULTILINE | re.ASCII)
 """The heading of a posted marker, directly before the marker."""
-_HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
+_LINK = re.compile(r"\s*(?:\[\[[^\n]*\]\]\s*)?")
+_HEADING = re.compile(r"^\ufeff?# +(\S.*)$", re.MULTILINE)
 
 
 def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
@@ -58,7 +61,7 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
         title=fields.get("title") or (heading[1].strip() if heading else arc_id),
         region=fields.get("region", ""),
         status=fields.get("status", "").lower(),
-        project=fields.get("project", ""),
+        project=_project(front),
         summary=fields.get("summary", ""),
         heat=whole_number(fields.get("heat", "")),
         created_us=created_us,
@@ -75,7 +78,7 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
         errors=_count(counted.get("errors")),
         lessons=sum([marker.type == "lesson" and marker.block for marker in marks.markers]),
         problem_count=len(problems),
-        reference=fields.get("reference", "") if path.startswith(REFERENCES) else "",
+        reference=_reference(page) if path.startswith(REFERENCES) else "",
         replayed_from=front.strings("replayed_from"),
         mitigates=front.strings("mitigates"),
         links=tuple(target for _, target in edges),
@@ -87,6 +90,21 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
 def is_ranked(path: str, arc_id: str, *, named: bool) -> bool:
     """True if the page is an arc: it says so (`named`), or is in clusters/ with a date in its name."""
     return named or (path.startswith("clusters/") and _DATE.search(arc_id) is not None)
+
+
+def _project(front: document.Front) -> str:
+    """Also of front matter that can't be read, as during a merge conflict: without a project, the page's signals and
+    new memories would reach all others."""
+    if not front.broken:
+        return front.text("project")
+    nodes = (read_line(line) for line in front.lines if line.startswith("project:"))
+    return next((node.text for node in nodes if isinstance(node, Scalar) and not node.is_null), "")
+
+
+def _reference(page: document.Page) -> str:
+    """The path that the page refers to; '' if it holds more than the reference, such as somebody's notes."""
+    alone = [*page.front] == ["reference"] and _LINK.fullmatch(page.body) is not None
+    return page.front.text("reference") if alone else ""
 
 
 def _created(

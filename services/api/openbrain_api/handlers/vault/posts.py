@@ -62,15 +62,18 @@ async def marker(call: Call[MarkerBody, Nothing]) -> Response:
     def post(at: int) -> posted_markers.Post:
         return posted_markers.Post(type=body.type, content=body.content, attrs=attrs, at=at)
 
-    ended, refusal = None, None
+    ended = None
+    refusal: Invalid | NotFound | None = None
     if body.type == "signal" and post(0).severity == RESOLVED:
         try:
             ended = await named(call, post(0))
+            if not ended.state.open:
+                refusal = NotFound(f"the signal {ended.title[:80]!r} has ended: there is nothing to end")
         except (Invalid, NotFound) as error:
-            refusal = error  # unless this request has ended its signal before
+            refusal = error
 
     def draft(path: str, at: int) -> Draft:
-        if refusal is not None:
+        if refusal is not None:  # not called if this request has ended its signal before
             raise refusal
         change, there = posted_markers.change_of(folder, post(at), path)
         same = change.before == change.digest

@@ -73,13 +73,16 @@ def _members(plan: Plan) -> tuple[set[str], set[str]]:
 def _write(plan: Plan, wanted: Mapping[str, Arc]) -> None:
     copies = {arc.path: arc for arc in plan.shadowed if arc.path.startswith((f"{CONSCIOUS}/", f"{UNCONSCIOUS}/"))}
     kept = {path for path, copy in copies.items() if not _is_copy(plan, copy)}
+    counting = {arc.id: arc.path for arc in plan.pages.values() if arc.ranked}
+    for arc in plan.shadowed:
+        if not arc.merged and arc.id in counting and (arc.path not in copies or arc.path in kept):
+            reason = f"has the id of {counting[arc.id]}, which is the one that counts: join the two, then remove this"
+            plan.problem(arc.path, reason)
     for path in (plan.references | (copies.keys() - kept)) - wanted.keys():
         if path.startswith((f"{CONSCIOUS}/", f"{UNCONSCIOUS}/")):
             plan.put(path, None)
     for path, arc in wanted.items():
-        if path in kept:
-            plan.problem(path, f"differs from {arc.path}, which is the one that counts: join the two, then remove this")
-        elif path not in plan.pages:
+        if path not in kept and path not in plan.pages:
             plan.put(path, reference(arc))
             plan.references.add(path)
 

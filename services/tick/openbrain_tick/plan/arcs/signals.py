@@ -103,7 +103,8 @@ def bury(plan: Plan) -> None:
     """
     for arc in list(plan.pages.values()):
         if is_signal_page(arc.path):
-            if arc.status == "active" and all(mark.severity == RESOLVED for mark in arc.signals):
+            over = not arc.problem_count and all(mark.severity == RESOLVED for mark in arc.signals)
+            if arc.status == "active" and over:
                 plan.edit(arc, {"status": RESOLVED})
         elif arc.alarms and any(_is_over(plan, mark.severity, mark.content, mark.cleared) for mark in arc.signals):
             plan.counts["signals_removed"] += _change(

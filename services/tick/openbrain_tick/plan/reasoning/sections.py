@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from openbrain.domain.errors import Invalid
 from openbrain.vault.markers.fences import Lines, Quoted
 
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
+_HEADING = re.compile(r"^(#{1,6})[ \t]+([^\n]*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ def sections(body: str) -> list[Section]:
         end = next((other.start() for other in later if len(other[1]) <= len(heading[1])), len(body))
         inner = later[0].start() if later else end
         behind = lines.end(lines.at(heading.start()))
-        made.append(Section(heading[2], len(heading[1]), heading.start(), behind, end, min(inner, end)))
+        title = heading[2].rstrip(" \t\r").rstrip("#").rstrip(" \t")
+        made.append(Section(title, len(heading[1]), heading.start(), behind, end, min(inner, end)))
     return made
 
 
