@@ -122,7 +122,8 @@ class Sessions(Protocol):
 
     async def start_session(self, session: Session, viewer: Viewer, traceparent: str | None = None) -> Started:
         """Open a session and announce `agent.session_started`. If the agent already belongs to a session with this id,
-        or its owner invited the agent to it, return that session: reopened if it had ended, unchanged if it is open."""
+        or its owner invited the agent to it, return that session: reopened if it had ended, unchanged if it is open.
+        Raise `Conflict` if the agent belongs to one with this id that the viewer's orgs hide."""
 
     async def session(self, viewer: Viewer, session_id: str) -> Session | None:
         """Return the session with this id that the viewer belongs to."""

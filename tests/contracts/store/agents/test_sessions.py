@@ -10,6 +10,7 @@ import pytest
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.errors import Conflict
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY, Memory, Scope
 from openbrain.ports.agents import Policy, Session, Started
@@ -83,6 +84,14 @@ async def test_who_is_asked_in_and_comes_is_of_it(store: SqlStore) -> None:
     assert await store.sessions.agents_of("w1", "cy", "s1") == ["cy"]
     assert await store.sessions.session(beta, "s1") is None
     assert await announced(store) == ["ada", "bo", "cy"]
+
+
+async def test_the_id_of_a_session_that_the_key_s_orgs_hide_is_a_conflict(store: SqlStore) -> None:
+    await start(store, ADA, org="acme")
+
+    with pytest.raises(Conflict, match="take another id"):
+        await start(store, replace(ADA, orgs=("beta",)), org="beta")
+    assert (await start(store, ADA)).session.org == "acme"
 
 
 async def test_they_are_listed_in_pages(store: SqlStore) -> None:
