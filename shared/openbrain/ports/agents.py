@@ -148,4 +148,5 @@ class Sessions(Protocol):
         self, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None = None
     ) -> Promoted:
         """Move memories of the session's agents that are not turns to the project, or to their agent if the session has
-        no project, and remove their expiry. A memory that the project already has stays unchanged."""
+        no project, and remove the expiry that the policy set; one that its writer set stays. A memory that the project
+        already has stays unchanged."""

@@ -145,6 +145,16 @@ async def test_what_is_promoted_is_the_projects(store: SqlStore, clock: FakeCloc
     assert (await store.sessions.promote(session, 9, ORIGIN)).rows == 0
 
 
+async def test_what_is_promoted_keeps_the_expiry_that_its_writer_set(store: SqlStore) -> None:
+    session = (await start(store, ADA, policy=Policy.PROMOTE)).session
+    rows = [await kept(store, "until tomorrow", expires_at=START + DAY), await kept(store, "lasting")]
+    await store.sessions.promote(session, 9, ORIGIN)
+
+    found = await store.memories.rows([each.id for each in rows])
+    assert [found[each.id].memory_scope for each in rows] == [Scope.PROJECT] * 2
+    assert [found[each.id].expires_at for each in rows] == [START + DAY, None]
+
+
 async def test_without_a_project_it_is_the_agents(store: SqlStore) -> None:
     session = (await start(store, ADA, policy=Policy.PROMOTE, project="")).session
     row = await kept(store, "a habit")
