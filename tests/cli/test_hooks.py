@@ -20,7 +20,6 @@ from openbrain.adapters.local.transcript_consent import allow
 from openbrain.client.outbox import Outbox
 from openbrain.domain.errors import TryLater
 from openbrain_cli.agents.hooks.brain import Brain as HookBrain
-from openbrain_cli.agents.hooks.brain import Refused
 from openbrain_cli.agents.hooks.command import answered
 from openbrain_cli.agents.hooks.session import FOLDER, Session, forget_old, save
 from tests.support.api.brain import Brain, http, remembered
@@ -228,74 +227,6 @@ async def test_a_transcript_that_was_written_anew_is_read_from_its_start(tmp_pat
         await told("stop", folder, "Stop", transcript_path=str(transcript))
 
     assert waiting(folder) == 1
-
-
-class Busy(HookBrain):
-    """A brain that tells its alarms, is too slow for anything else, and refuses to remember."""
-
-    def _ask(self, method: str, path: str, *_: object) -> dict[str, Any]:
-        if path.startswith("/v1/amygdala/state"):
-            return {"signals": [{"broadcast_severity": "critical", "source": "ci", "title": "The build burns"}]}
-        if path == "/v1/brain/remember":
-            raise Refused("too long")
-        raise TryLater("too slow")
-
-
-@pytest.fixture
-def busy(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A connection to a busy brain."""
-    made = Busy("http://127.0.0.1:9", "ob_none", "ada")
-    monkeypatch.setattr("openbrain_cli.agents.hooks.brain.brain_of", lambda *_: made)
-    return connected(folder, tmp_path, made.url, made.key, recall_prompts=True, redirect_memory_files=True)
-
-
-@pytest.mark.parametrize(("event", "name"), [("session-start", "SessionStart"), ("prompt", "UserPromptSubmit")])
-async def test_an_alarm_is_told_though_the_brain_is_too_slow_for_the_rest(busy: Path, event: str, name: str) -> None:
-    subagent = await told("subagent-start", busy, "SubagentStart")
-    burning = await told(event, busy, name, prompt="go on")
-    again = await told("prompt", busy, "UserPromptSubmit", prompt="go on")
-
-    assert subagent["additionalContext"] == burning["additionalContext"] == "Alarm (critical from ci): The build burns"
-    assert again is None
-
-
-async def test_a_boot_context_is_told_though_writes_can_t_be_delivered(
-    busy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_time(*_: object, **__: object) -> dict[str, Any]:
-        raise TryLater("the time limit of this hook has passed")
-
-    monkeypatch.setattr(Busy, "get", lambda *_, **__: {"text": "Prices are in cents."})
-    monkeypatch.setattr(Busy, "post", no_time)
-    await told("stop", busy, "Stop", last_assistant_message=LESSON)
-
-    assert (await told("session-start", busy, "SessionStart"))["additionalContext"] == "Prices are in cents."
-    assert waiting(busy) == 1
-
-
-async def test_a_memory_file_that_the_brain_refuses_is_written(busy: Path) -> None:
-    file = {"file_path": "/home/ada/.claude/memory/prices.md", "content": "Prices: cents"}
-
-    assert await told("file", busy, "PreToolUse", tool_name="Write", tool_input=file) is None
-    with contextlib.closing(Outbox(busy / "outbox.sqlite3")) as outbox:
-        assert outbox.refused() == 1
-
-
-async def test_each_file_of_a_long_patch_is_looked_up_in_its_turn(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def found(_self: Busy, _path: str, body: dict[str, Any]) -> dict[str, Any]:
-        asked.append(body["query"])
-        return {}
-
-    monkeypatch.setattr(Busy, "post", found)
-    patch = {"command": "".join(f"*** Update File: {name}.py\n" for name in "abcde")}
-
-    for _ in range(3):
-        await told("file", busy, "PreToolUse", tool_input=patch)
-    await told("prompt", busy, "UserPromptSubmit", prompt="from \x1b[31ma terminal")
-
-    assert asked == ["a.py", "b.py", "c.py", "d.py", "e.py", "from [31ma terminal"]
 
 
 def test_states_of_sessions_are_removed_when_they_are_old_also_where_another_hook_does_so(folder: Path) -> None:

@@ -14,6 +14,8 @@ from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import uuid7
 
 MOST = 10_000
+FAILURES = 10
+"""Server errors of one write before it is set aside."""
 KEEPS = {
     "POST": (
         "/v1/brain/remember",

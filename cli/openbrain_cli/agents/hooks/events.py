@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from openbrain.domain.errors import OpenBrainError, TryLater
+from openbrain.domain.errors import OpenBrainError, ServerFailed, TryLater
 from openbrain.domain.text.control_characters import cleaned
 from openbrain_cli.agents.hooks import session, shown
 from openbrain_cli.agents.hooks.brain import Brain, Refused
@@ -124,12 +124,18 @@ def deliver(hook: Hook, brain: Brain) -> None:
     """Deliver waiting writes in order; undeliverable ones stay, refused ones are set aside."""
     if not hook.outbox_file.exists():
         return
+    from openbrain.client.outbox import FAILURES
+
     with hook.outbox() as outbox, outbox.delivering() as ours:
         while ours and (first := outbox.first()) is not None:
             number, write = first
             try:
                 brain.post(write.path, write.body or {}, key=write.headers[KEY])
             except Refused as error:
+                outbox.refuse(number, str(error))
+            except ServerFailed as error:
+                if outbox.failed(number) < FAILURES:
+                    raise
                 outbox.refuse(number, str(error))
             else:
                 outbox.delivered(number)
