@@ -17,10 +17,12 @@ const session = { sessionId: "s", sessionKey: "agent:main:main" };
 const BUDGET = 4_000;
 /** Of OpenBrain. */
 const KEY_CHARS = 255;
+const CONTENT_CHARS = 50_000;
 
 /** As much of OpenBrain as compaction asks for: thoughts in order, by metadata, a page at a time. What it stores is tested there. */
 const kept: Thought[] = [];
 const ids = new Set<string>();
+const named: string[] = [];
 let server: Server;
 let hangs: "at once" | "within its answer" | undefined;
 
@@ -44,6 +46,7 @@ afterAll(() => {
 beforeEach(() => {
   kept.length = 0;
   ids.clear();
+  named.length = 0;
   hangs = undefined;
 });
 
@@ -51,6 +54,7 @@ function answer(method: string, url: URL, text: string, key: string): { status?:
   if (method === "POST" && url.pathname === "/v1/thoughts:batch") {
     if (key.length > KEY_CHARS) return { status: 422, body: { message: "Idempotency-Key is too long" } };
     const { thoughts } = JSON.parse(text) as { thoughts: NewThought[] };
+    named.push(...thoughts.flatMap((each, index) => names(`${key}#${index}`, each.content)));
     return { body: { results: thoughts.map(stored) } };
   }
   if (method === "GET" && url.pathname === "/v1/thoughts") {
@@ -62,6 +66,12 @@ function answer(method: string, url: URL, text: string, key: string): { status?:
   }
   if (method === "GET") return { body: kept.find((each) => url.pathname.endsWith(each.id)) };
   return { body: url.pathname === "/v1/search" ? [] : { memories: [] } };
+}
+
+/** The server's own idempotency keys of a thought and its parts. */
+function names(key: string, content: string): string[] {
+  const parts = Math.ceil(content.length / CONTENT_CHARS);
+  return Array.from({ length: parts }, (_, index) => (index === 0 ? key : `${key}#${index + 1}`));
 }
 
 function stored(thought: NewThought): { status: string; id: string } {
@@ -135,6 +145,14 @@ it("gives the same within a turn as long as it fits, and less after a compaction
   expect(size(await asked(2_000))).toBeLessThanOrEqual(2_000);
   await engine(state).compact(session, { force: true });
   expect((await asked(5_000, "begin")).length).toBeLessThan(first.length);
+});
+
+it("gives no two thoughts of a long turn the same idempotency key", async () => {
+  const [question, answer] = turn(1) as [Message, Message];
+  const calls = Array.from({ length: 250 }, (_, index) => ({ ...answer, content: "y".repeat(index < 5 ? 190_000 : 9) }));
+  await engine().commit(session, "turn 1", [question, ...calls]);
+  expect(kept).toHaveLength(251);
+  expect(named.filter((name, index) => named.indexOf(name) < index)).toEqual([]);
 });
 
 it("compacts a session of any name, and remembers its sub-agents", async () => {
