@@ -147,6 +147,16 @@ it("gives the same within a turn as long as it fits, and less after a compaction
   expect((await asked(5_000, "begin")).length).toBeLessThan(first.length);
 });
 
+it("sees that a turn came where the prompt is the same and the host tells no times", async () => {
+  const state = new State();
+  const untimed = turn(1).map(({ role, content }) => ({ role, content }) as Message);
+  const longer: Message[] = [...untimed, { role: "user", content: "go on" }, { role: "assistant", content: "done" }];
+  const first = await engine(state).assemble(session, untimed, { tokenBudget: BUDGET, prompt: "go on" });
+  expect((await engine(state).assemble(session, untimed, { tokenBudget: BUDGET, prompt: "go on" })).messages).toEqual(first.messages);
+  const second = await engine(state).assemble(session, longer, { tokenBudget: BUDGET, prompt: "go on" });
+  expect(second.messages).toContainEqual({ role: "assistant", content: "done" });
+});
+
 it("gives no two thoughts of a long turn the same idempotency key", async () => {
   const [question, answer] = turn(1) as [Message, Message];
   const calls = Array.from({ length: 250 }, (_, index) => ({ ...answer, content: "y".repeat(index < 5 ? 190_000 : 9) }));
