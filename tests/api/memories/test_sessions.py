@@ -75,6 +75,19 @@ async def test_turns_are_stored_once_each(module_brain: Brain) -> None:
     assert (resumed.created, resumed.open, resumed.project) == (False, True, "shop")
 
 
+async def test_a_turn_that_stays_is_stored_once_however_late_it_comes_again(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    async with client_of(brain.app(), await brain.key(workspace)) as ada:
+        session = await ada.start_session(policy="stay", days=1)
+        turn = {"turn": 1, "content": "first words"}
+        await ada.append_turns(session.id, [turn])
+        brain.clock.advance(2 * DAY)
+        (other,) = (await ada.append_turns(session.id, [{**turn, "content": "other words"}])).results
+        (again,) = (await ada.append_turns(session.id, [turn])).results
+
+    assert (again.status, other.status, other.error) == ("duplicate", "refused", "conflict")
+
+
 async def test_promoted_memories_are_found_by_all_of_the_project(module_brain: Brain) -> None:
     brain, workspace = module_brain, await module_brain.new_workspace()
     app = brain.app()

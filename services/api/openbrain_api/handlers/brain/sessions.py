@@ -19,6 +19,7 @@ from openbrain.contract.brain.sessions import (
     TurnsAppended,
 )
 from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.errors import Conflict, OpenBrainError
 from openbrain.domain.ids import joined_hash, uuid7
 from openbrain.domain.memory import DAY, Memory, MemoryType, Scope
@@ -197,8 +198,10 @@ def _turn(call: Call[Any, Any], actor: Actor, session: Session, turn: SessionTur
         "source": "session",
     }
     key = joined_hash("turn", session.agent_id, session.id, str(turn.turn))
+    # The key lasts as long as the turn.
+    until = NEVER if session.policy is Policy.STAY else call.api.clock.now() + session.days * DAY
     try:
-        return _write(call, actor, given, key, call.api.clock.now() + session.days * DAY)
+        return _write(call, actor, given, key, until)
     except OpenBrainError as error:
         return Outcome(Status.REFUSED, error=error)
 
