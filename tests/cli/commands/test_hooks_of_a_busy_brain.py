@@ -10,6 +10,7 @@ import pytest
 from openbrain.client.outbox import FAILURES, Outbox
 from openbrain.domain.errors import ServerFailed, TryLater
 from openbrain_cli.agents.hooks.brain import Brain, Refused
+from openbrain_cli.agents.hooks.call import CONTEXT_CHARS
 from openbrain_cli.agents.hooks.command import answered
 
 LESSON = "<!-- @lesson -->\nThe cache key must hold the tenant.\n<!-- @/lesson -->"
@@ -68,6 +69,15 @@ def test_a_boot_context_is_told_though_writes_can_t_be_delivered(busy: Path, mon
 
     assert told("session-start", busy, "SessionStart") == "Prices are in cents."
     assert left(busy) == (1, 0)
+
+
+def test_a_boot_context_that_is_too_long_still_ends_with_its_mark(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "<<openbrain 0a>>\n" + "- words\n" * 2000 + "<<end 0a>>\n"
+    monkeypatch.setattr(Busy, "get", lambda *_, **__: {"text": text})
+    context = told("session-start", busy, "SessionStart")
+
+    assert len(context) == CONTEXT_CHARS
+    assert context.endswith("\n[shortened]\n<<end 0a>>")
 
 
 def test_a_memory_file_that_the_brain_refuses_is_written(busy: Path) -> None:
