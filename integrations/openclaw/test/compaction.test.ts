@@ -207,6 +207,18 @@ it("summarises a session of thousands that was brought in, and none of it twice"
   expect((await engine().compact(session, { force: true, tokenBudget: BUDGET })).compacted).toBe(false);
 });
 
+it("compacts a turn in which a short message stands between two long ones", async () => {
+  for (let number = 1; number <= 4; number += 1) {
+    const [question, answer] = turn(number) as [Message, Message];
+    const call: Message = { role: "assistant", content: [{ type: "toolCall", name: "read" }], timestamp: number * 10 + 1 };
+    const result: Message = { role: "toolResult", toolName: "read", content: "z".repeat(70_000), timestamp: number * 10 + 1 };
+    const said = [question, call, result, call, result, answer].map((each, at) => ({ ...each, timestamp: number * 10 + at }));
+    await engine().commit(session, `turn ${number}`, said);
+  }
+  expect((await engine().compact(session, { force: true, tokenBudget: BUDGET })).compacted).toBe(true);
+  expect(Math.max(...summaries().map((each) => each.until))).toBe(35);
+});
+
 it("asks a model, asks for less, and does without one that says nothing", async () => {
   const answers = ["z".repeat(60_000), "what was said ".repeat(40)];
   for (let number = 1; number <= 30; number += 1) await engine().commit(session, `turn ${number}`, turn(number));
