@@ -4,13 +4,14 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from openbrain.domain.errors import OpenBrainError, ServerFailed, TryLater
 from openbrain.domain.text.control_characters import cleaned
 from openbrain_cli.agents.hooks import session, shown
-from openbrain_cli.agents.hooks.brain import Brain, Refused
+from openbrain_cli.agents.hooks.brain import Brain, Refused, brain_of
 from openbrain_cli.agents.hooks.call import HookCall
 from openbrain_cli.agents.hooks.markers import KEY, new_markers
 
@@ -139,6 +140,22 @@ def deliver(hook: Hook, brain: Brain) -> None:
                 outbox.refuse(number, str(error))
             else:
                 outbox.delivered(number)
+
+
+def undelivered(folder: Path, record: Mapping[str, Any]) -> int:
+    """Deliver the writes that wait in a connection. Return how many still wait."""
+    left = -1
+    while True:
+        brain = cache(lambda: brain_of(folder, record))  # each has a time limit of its own
+        hook = Hook(call=HookCall({}), folder=folder, record=record, known=session.Session(), brain=brain)
+        if not hook.outbox_file.exists():
+            return 0
+        with suppress(OpenBrainError):
+            deliver(hook, brain())
+        with hook.outbox() as outbox:
+            before, left = left, outbox.waiting()
+        if left in (0, before):
+            return left
 
 
 def _alarms(hook: Hook, brain: Brain) -> str:
