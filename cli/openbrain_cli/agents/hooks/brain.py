@@ -80,7 +80,10 @@ class Brain:
                 response = connection.getresponse()
                 raw = response.read(ANSWER_BYTES + 1)
         except (OSError, http.client.HTTPException) as error:
-            raise TryLater(f"{self.url} can't be reached ({type(error).__name__})") from None
+            # The other side may reset a connection that we ended.
+            late = isinstance(error, ConnectionError) and time.monotonic() >= self._until
+            why = "did not answer in time" if late else f"can't be reached ({type(error).__name__})"
+            raise TryLater(f"{self.url} {why}") from None
         finally:
             connection.close()
         if response.status == 500:
