@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openbrain.client.outbox import Outbox, Write
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import Conflict
+from openbrain.domain.errors import Conflict, TryLater
+from openbrain.domain.ids import uuid7
 from openbrain_cli.agents.clients import CLIENTS, OPENCLAW_ENGINE, Bridge, Places
 from openbrain_cli.agents.config_edits import Entry, JsonEdit, TomlBlock, as_record, from_record
 from openbrain_cli.agents.connections import Connection, write
@@ -196,6 +199,33 @@ async def test_no_key_is_made_for_a_file_that_can_not_be_changed(
         await terminal.typed(key, "connect", "codex", **env)
 
     assert await terminal.run(key, "keys", "list") == (0, before, "")
+
+
+async def test_what_hooks_could_not_deliver_is_not_removed_with_the_connection(
+    brain: Brain, terminal: Terminal, tmp_path: Path
+) -> None:
+    key, folder = await brain.key(permissions=frozenset(Permission)), tmp_path / "data" / "agents" / "claude-code"
+    remove = ("connect", "claude-code", "--remove", "--data", str(tmp_path / "data"))
+
+    def connected(url: str) -> None:
+        record = {"client": "claude-code", "agent": "ada", "url": url, "key_id": uuid7(0), "files": []}
+        (folder / "connection.json").write_text(json.dumps(record))
+
+    folder.mkdir(parents=True)
+    (folder / "key").write_text(key)
+    (folder / "key").chmod(0o600)
+    connected("http://127.0.0.1:9")
+    with closing(Outbox(folder / "outbox.sqlite3")) as outbox:
+        outbox.keep(Write("POST", "/v1/brain/remember", {"content": "Prices: cents", "type": "fact"}).keyed())
+    with pytest.raises(TryLater, match="1 writes of Claude Code's hooks wait"):
+        await terminal.typed(key, *remove)
+    assert folder.exists()
+
+    connected(terminal.url)
+    assert (await terminal.typed(key, *remove)).exit_code == 0
+    _, listed, _ = await terminal.run(key, "list")
+    assert [memory["content"] for memory in listed["memories"]] == ["Prices: cents"]
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("broken", [b"// a comment\n{}", b"[1]", b'{"mcpServers": []}'])

@@ -188,6 +188,17 @@ async def test_markers_beside_half_an_emoji_are_kept(folder: Path) -> None:
     assert waiting(folder) == 1
 
 
+async def test_markers_that_quote_a_terminal_are_kept_without_its_escapes(brain: Brain, tmp_path: Path) -> None:
+    key, app = await brain.key(), brain.app()
+    async with http(app, key) as client, served(app) as url:
+        folder = connected(tmp_path / "c", tmp_path, url, key)
+        quoted = LESSON.replace("tenant", "\x1b[31mtenant")
+        await told("stop", folder, "Stop", last_assistant_message=quoted)
+        listed = (await client.get("/v1/brain/list")).json()["memories"]
+
+    assert [memory["content"] for memory in listed] == ["The cache key must hold the [31mtenant."]
+
+
 async def test_a_line_too_long_to_be_read_at_once_is_skipped(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +210,20 @@ async def test_a_line_too_long_to_be_read_at_once_is_skipped(
     transcript.write_text("x" * 2500 + "\n" + line + "\n")
 
     for _ in range(4):
+        await told("stop", folder, "Stop", transcript_path=str(transcript))
+
+    assert waiting(folder) == 1
+
+
+async def test_a_transcript_that_was_written_anew_is_read_from_its_start(tmp_path: Path, folder: Path) -> None:
+    allow(tmp_path, tmp_path, read=True)
+    transcript = tmp_path / "s1.jsonl"
+    transcript.write_text("{}\n" * 1000)
+    await told("stop", folder, "Stop", transcript_path=str(transcript))
+    message = {"role": "assistant", "content": [{"type": "text", "text": LESSON}]}
+    transcript.write_text(json.dumps({"type": "assistant", "cwd": "/home/ada/shop", "message": message}) + "\n")
+
+    for _ in range(2):
         await told("stop", folder, "Stop", transcript_path=str(transcript))
 
     assert waiting(folder) == 1

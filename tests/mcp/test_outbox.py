@@ -11,8 +11,8 @@ import pytest
 
 from openbrain.client import OpenBrain
 from openbrain.client.breaker import Breaker
-from openbrain.client.outbox import Kept, Outbox, Write
-from openbrain.client.outbox_wire import FAILURES, OutboxWire
+from openbrain.client.outbox import FAILURES, Kept, Outbox, Write
+from openbrain.client.outbox_wire import OutboxWire
 from openbrain.domain.errors import NotFound, TryLater
 from openbrain.domain.memory import MICROSECONDS
 from tests.mcp.support import on, text

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from openbrain.adapters.local.transcript_consent import allow, answer
-from openbrain.domain.errors import Forbidden, Invalid, NotFound, OpenBrainError, SetupError
+from openbrain.domain.errors import Forbidden, Invalid, NotFound, OpenBrainError, SetupError, TryLater
 from openbrain_cli.agents.clients import CLIENTS, Bridge, Client
 from openbrain_cli.agents.config_edits import shown
 from openbrain_cli.agents.connections import Change, Connection, write
+from openbrain_cli.agents.hooks.events import undelivered
 from openbrain_cli.agents.openclaw_turn import host_program, turn_is_kept
 from openbrain_cli.agents.round_trip import tools_answer
 from openbrain_cli.lazy_commands import command
@@ -239,6 +240,11 @@ def _removed(connection: Connection, client: Client, to: Options) -> None:
     if known is None:
         say(f"{client.title} is not connected: there is nothing to remove")
         return
+    if waiting := undelivered(connection.folder, known):
+        raise TryLater(
+            f"{waiting} writes of {client.title}'s hooks wait for the brain in {connection.folder}: start the brain "
+            "and repeat this, or delete outbox.sqlite3 there to lose them"
+        )
     changes = connection.removals()
     write(changes)
     _tell(changes)

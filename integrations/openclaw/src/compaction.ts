@@ -71,14 +71,15 @@ export class Compactor {
     const unchanged = (reason: string): Compacted => ({ compacted: false, reason, tokensBefore, tokensAfter: tokensBefore });
     if (older.length === 0) return unchanged("there is nothing older than the newest turns");
     let summaries = [...before];
-    for (const part of parts(older)) {
+    let short: Thought[] = [];
+    for (const next of parts(older)) {
+      const part = [...short, ...next];
       const text = await this.#summarised(part, want);
-      if (tokensOf(text) >= sizeOf(part)) {
-        if (summaries.length > before.length) break;
-        return unchanged("what is older than the newest turns is short already");
-      }
-      summaries.push(await this.#stored(key, text, 1, part));
+      // What no summary would make shorter goes with what follows: it must not be in the way of it.
+      short = tokensOf(text) < sizeOf(part) ? [] : part;
+      if (short.length === 0) summaries.push(await this.#stored(key, text, 1, part));
     }
+    if (summaries.length === before.length) return unchanged("what is older than the newest turns is short already");
     summaries = await this.#merged(key, summaries, want);
     this.state.summaries.set(key, summaries);
     const reached = summaries.at(-1)?.until ?? 0;

@@ -117,7 +117,7 @@ export class Engine {
     const messages = given.filter((message) => !isInjected(message));
     const budget = options.tokenBudget ?? BUDGET;
     const newest = messages.at(-1);
-    const place = newest ? mark(newest) : "";
+    const place = newest ? placeOf(newest) : "";
     const known = this.state.assembled.get(key);
     const prompt = options.prompt ?? (known?.place === place ? known.prompt : "");
     if (known?.place === place && known.prompt === prompt && size(known.messages) <= budget) {
@@ -245,6 +245,11 @@ export class Engine {
   #silent(key: string): boolean {
     return matchesAny(key, this.config.ignoreSessions) || matchesAny(key, this.config.statelessSessions);
   }
+}
+
+/** Where a transcript ended. Without a time, what was said tells one end from another. */
+function placeOf(newest: Message): string {
+  return saidAt(newest) === 0 ? digest(mark(newest), textOf(newest)) : mark(newest);
 }
 
 function digest(...values: unknown[]): string {

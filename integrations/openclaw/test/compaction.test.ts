@@ -17,10 +17,12 @@ const session = { sessionId: "s", sessionKey: "agent:main:main" };
 const BUDGET = 4_000;
 /** Of OpenBrain. */
 const KEY_CHARS = 255;
+const CONTENT_CHARS = 50_000;
 
 /** As much of OpenBrain as compaction asks for: thoughts in order, by metadata, a page at a time. What it stores is tested there. */
 const kept: Thought[] = [];
 const ids = new Set<string>();
+const named: string[] = [];
 let server: Server;
 let hangs: "at once" | "within its answer" | undefined;
 
@@ -44,6 +46,7 @@ afterAll(() => {
 beforeEach(() => {
   kept.length = 0;
   ids.clear();
+  named.length = 0;
   hangs = undefined;
 });
 
@@ -51,6 +54,7 @@ function answer(method: string, url: URL, text: string, key: string): { status?:
   if (method === "POST" && url.pathname === "/v1/thoughts:batch") {
     if (key.length > KEY_CHARS) return { status: 422, body: { message: "Idempotency-Key is too long" } };
     const { thoughts } = JSON.parse(text) as { thoughts: NewThought[] };
+    named.push(...thoughts.flatMap((each, index) => names(`${key}#${index}`, each.content)));
     return { body: { results: thoughts.map(stored) } };
   }
   if (method === "GET" && url.pathname === "/v1/thoughts") {
@@ -62,6 +66,12 @@ function answer(method: string, url: URL, text: string, key: string): { status?:
   }
   if (method === "GET") return { body: kept.find((each) => url.pathname.endsWith(each.id)) };
   return { body: url.pathname === "/v1/search" ? [] : { memories: [] } };
+}
+
+/** The server's own idempotency keys of a thought and its parts. */
+function names(key: string, content: string): string[] {
+  const parts = Math.ceil(content.length / CONTENT_CHARS);
+  return Array.from({ length: parts }, (_, index) => (index === 0 ? key : `${key}#${index + 1}`));
 }
 
 function stored(thought: NewThought): { status: string; id: string } {
@@ -137,6 +147,24 @@ it("gives the same within a turn as long as it fits, and less after a compaction
   expect((await asked(5_000, "begin")).length).toBeLessThan(first.length);
 });
 
+it("sees that a turn came where the prompt is the same and the host tells no times", async () => {
+  const state = new State();
+  const untimed = turn(1).map(({ role, content }) => ({ role, content }) as Message);
+  const longer: Message[] = [...untimed, { role: "user", content: "go on" }, { role: "assistant", content: "done" }];
+  const first = await engine(state).assemble(session, untimed, { tokenBudget: BUDGET, prompt: "go on" });
+  expect((await engine(state).assemble(session, untimed, { tokenBudget: BUDGET, prompt: "go on" })).messages).toEqual(first.messages);
+  const second = await engine(state).assemble(session, longer, { tokenBudget: BUDGET, prompt: "go on" });
+  expect(second.messages).toContainEqual({ role: "assistant", content: "done" });
+});
+
+it("gives no two thoughts of a long turn the same idempotency key", async () => {
+  const [question, answer] = turn(1) as [Message, Message];
+  const calls = Array.from({ length: 250 }, (_, index) => ({ ...answer, content: "y".repeat(index < 5 ? 190_000 : 9) }));
+  await engine().commit(session, "turn 1", [question, ...calls]);
+  expect(kept).toHaveLength(251);
+  expect(named.filter((name, index) => named.indexOf(name) < index)).toEqual([]);
+});
+
 it("compacts a session of any name, and remembers its sub-agents", async () => {
   for (const sessionKey of ["agent:main:проект", `agent:main:${"long".repeat(60)}`]) {
     const named = { sessionId: "s", sessionKey };
@@ -177,6 +205,18 @@ it("summarises a session of thousands that was brought in, and none of it twice"
   expect(leaves.length).toBeGreaterThan(10);
   expect(leaves.every((each, index) => index === 0 || each.from > (leaves[index - 1]?.until ?? 0))).toBe(true);
   expect((await engine().compact(session, { force: true, tokenBudget: BUDGET })).compacted).toBe(false);
+});
+
+it("compacts a turn in which a short message stands between two long ones", async () => {
+  for (let number = 1; number <= 4; number += 1) {
+    const [question, answer] = turn(number) as [Message, Message];
+    const call: Message = { role: "assistant", content: [{ type: "toolCall", name: "read" }], timestamp: number * 10 + 1 };
+    const result: Message = { role: "toolResult", toolName: "read", content: "z".repeat(70_000), timestamp: number * 10 + 1 };
+    const said = [question, call, result, call, result, answer].map((each, at) => ({ ...each, timestamp: number * 10 + at }));
+    await engine().commit(session, `turn ${number}`, said);
+  }
+  expect((await engine().compact(session, { force: true, tokenBudget: BUDGET })).compacted).toBe(true);
+  expect(Math.max(...summaries().map((each) => each.until))).toBe(35);
 });
 
 it("asks a model, asks for less, and does without one that says nothing", async () => {

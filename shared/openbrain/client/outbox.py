@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, astuple, dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import uuid7
 
 MOST = 10_000
+FAILURES = 10
+"""Server errors of one write before it is set aside."""
 KEEPS = {
     "POST": (
         "/v1/brain/remember",
@@ -56,6 +59,14 @@ class Write:
         return Write(self.method, self.path, self.body, self.query, headers)
 
 
+class State(Enum):
+    """The state of a write that was stored."""
+
+    WAITING = "waiting"
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """The owner of an outbox's writes: they are never sent for another workspace or agent, whatever key is used
@@ -93,15 +104,23 @@ class Outbox:
         self._most = most
         self._opened: sqlite3.Connection | None = None
 
-    def keep(self, write: Write) -> None:
-        """Store a write; it is on disk when this returns. `TryLater` if the outbox is full."""
+    def keep(self, write: Write) -> int:
+        """Store a write and return its number; it is on disk when this returns. `TryLater` if the outbox is full."""
         database = self._database()
         if self.waiting() >= self._most:
             raise TryLater(f"{self._most} unsent writes are already in {self._path}: start the brain, then continue")
         with database:
-            database.execute(
+            made = database.execute(
                 "INSERT INTO writes (request) VALUES (?)", (json.dumps(asdict(write), default=list).encode(),)
             )
+        return made.lastrowid or 0
+
+    def state(self, number: int) -> State:
+        """Return what became of a write."""
+        row = self._database().execute("SELECT refused FROM writes WHERE number = ?", (number,)).fetchone()
+        if row is None:
+            return State.DELIVERED
+        return State.WAITING if row[0] is None else State.REFUSED
 
     def waiting(self) -> int:
         """Return the number of unsent requests."""

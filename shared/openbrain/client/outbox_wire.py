@@ -8,15 +8,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from openbrain.client.outbox import Kept, Outbox, Owner, Write
+from openbrain.client.outbox import FAILURES, Kept, Outbox, Owner, Write
 from openbrain.client.wire import Wire
 from openbrain.contract.admin.access import Whoami
 from openbrain.contract.base import Answer
 from openbrain.domain.errors import Halted, OpenBrainError, RateLimited, ServerFailed, TryLater, Unauthorised
 
 A = TypeVar("A", bound=BaseModel)
-FAILURES = 10
-"""Server errors of one write before it is set aside."""
 
 
 class OutboxWire(Wire):

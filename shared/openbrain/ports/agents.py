@@ -122,7 +122,8 @@ class Sessions(Protocol):
 
     async def start_session(self, session: Session, viewer: Viewer, traceparent: str | None = None) -> Started:
         """Open a session and announce `agent.session_started`. If the agent already belongs to a session with this id,
-        or its owner invited the agent to it, return that session: reopened if it had ended, unchanged if it is open."""
+        or its owner invited the agent to it, return that session: reopened if it had ended, unchanged if it is open.
+        Raise `Conflict` if the agent belongs to one with this id that the viewer's orgs hide."""
 
     async def session(self, viewer: Viewer, session_id: str) -> Session | None:
         """Return the session with this id that the viewer belongs to."""
@@ -147,4 +148,5 @@ class Sessions(Protocol):
         self, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None = None
     ) -> Promoted:
         """Move memories of the session's agents that are not turns to the project, or to their agent if the session has
-        no project, and remove their expiry. A memory that the project already has stays unchanged."""
+        no project, and remove the expiry that the policy set; one that its writer set stays. A memory that the project
+        already has stays unchanged."""

@@ -51,6 +51,24 @@ async def test_what_one_leaves_the_next_is_given(module_brain: Brain) -> None:
     assert [each.id for each in listed.sessions] == [first.id]
 
 
+async def test_without_a_project_an_invited_agent_does_not_replace_the_owner_s_hand_over(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    app = brain.app()
+    async with (
+        client_of(app, await brain.key(workspace)) as ada,
+        client_of(app, await brain.key(workspace, "bo")) as bo,
+    ):
+        await ada.start_session(session_id="s1", agents=["bo"])
+        await bo.start_session(session_id="s1")
+        left = await ada.end_session("s1", summary="Carts work.")
+        other = await bo.end_session("s1", summary="Prices work.")
+        following = await ada.start_session()
+
+    assert other.hand_over is not None
+    assert following.hand_over is not None
+    assert following.hand_over.id == other.hand_over_id == left.hand_over_id
+
+
 async def test_turns_are_stored_once_each(module_brain: Brain) -> None:
     brain, workspace = module_brain, await module_brain.new_workspace()
     async with client_of(brain.app(), await brain.key(workspace)) as ada:
@@ -73,6 +91,19 @@ async def test_turns_are_stored_once_each(module_brain: Brain) -> None:
     assert row.expires_at is not None
     assert (row.expires_at - row.created_at).days == 3
     assert (resumed.created, resumed.open, resumed.project) == (False, True, "shop")
+
+
+async def test_a_turn_that_stays_is_stored_once_however_late_it_comes_again(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    async with client_of(brain.app(), await brain.key(workspace)) as ada:
+        session = await ada.start_session(policy="stay", days=1)
+        turn = {"turn": 1, "content": "first words"}
+        await ada.append_turns(session.id, [turn])
+        brain.clock.advance(2 * DAY)
+        (other,) = (await ada.append_turns(session.id, [{**turn, "content": "other words"}])).results
+        (again,) = (await ada.append_turns(session.id, [turn])).results
+
+    assert (again.status, other.status, other.error) == ("duplicate", "refused", "conflict")
 
 
 async def test_promoted_memories_are_found_by_all_of_the_project(module_brain: Brain) -> None:

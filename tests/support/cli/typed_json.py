@@ -19,7 +19,7 @@ class Terminal:
     """A place to run commands with a given key."""
 
     def __init__(self, url: str, folder: Path) -> None:
-        self._url = url
+        self.url = url
         self._folder = folder
 
     async def run(self, key: str, *words: str, **env: str) -> tuple[int, dict[str, Any], str]:
@@ -32,7 +32,7 @@ class Terminal:
         file = self._folder / "key"
         file.write_text(key, encoding="ascii")
         file.chmod(0o600)
-        typed = [*words, "--url", self._url, "--key-file", str(file)]
+        typed = [*words, "--url", self.url, "--key-file", str(file)]
         done = await asyncio.to_thread(lambda: CliRunner().invoke(app, typed, env=env))
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception

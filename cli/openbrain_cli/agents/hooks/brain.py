@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from openbrain.domain.access.credentials import checked_address, read_key
-from openbrain.domain.errors import OpenBrainError, SetupError, TryLater
+from openbrain.domain.errors import OpenBrainError, ServerFailed, SetupError, TryLater
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection
@@ -80,9 +80,14 @@ class Brain:
                 response = connection.getresponse()
                 raw = response.read(ANSWER_BYTES + 1)
         except (OSError, http.client.HTTPException) as error:
-            raise TryLater(f"{self.url} can't be reached ({type(error).__name__})") from None
+            # The other side may reset a connection that we ended.
+            late = isinstance(error, ConnectionError) and time.monotonic() >= self._until
+            why = "did not answer in time" if late else f"can't be reached ({type(error).__name__})"
+            raise TryLater(f"{self.url} {why}") from None
         finally:
             connection.close()
+        if response.status == 500:
+            raise ServerFailed(f"{self.url} answers {response.status}")
         if response.status >= 500 or response.status in _MENDED:
             raise TryLater(f"{self.url} answers {response.status}")
         if response.status >= 300 or len(raw) > ANSWER_BYTES:

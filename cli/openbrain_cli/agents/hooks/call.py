@@ -9,6 +9,7 @@ from typing import Any, Final
 
 CONTEXT_CHARS: Final = 9_000
 """Maximum number of characters that a client adds to the context for one hook."""
+_MARK_CHARS: Final = 300
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 _PATHS: Final = ("file_path", "absolute_path", "path", "notebook_path")
 _WRITES: Final = frozenset({"Write", "Edit", "MultiEdit", "write_file", "replace"})
@@ -79,8 +80,8 @@ class HookCall:
     def adding(self, text: str) -> str:
         """The output that adds text to the model's context."""
         if self._cursor and text:
-            return json.dumps({"additional_context": text[:CONTEXT_CHARS]}, ensure_ascii=False)
-        specific = {"hookEventName": self.event, "additionalContext": text[:CONTEXT_CHARS]}
+            return json.dumps({"additional_context": _shortened(text)}, ensure_ascii=False)
+        specific = {"hookEventName": self.event, "additionalContext": _shortened(text)}
         return json.dumps({"hookSpecificOutput": specific}, ensure_ascii=False) if text else ""
 
     def refusing(self, reason: str) -> str:
@@ -119,6 +120,15 @@ def read_call(raw: bytes) -> HookCall:
     except ValueError:
         parsed = None
     return HookCall(parsed if isinstance(parsed, dict) else {})
+
+
+def _shortened(text: str) -> str:
+    """The text within the client's limit. Its last line stays: it is the mark that ends stored text."""
+    if len(text) <= CONTEXT_CHARS:
+        return text
+    _, _, last = text.rstrip().rpartition("\n")
+    end = f"\n[shortened]\n{last[:_MARK_CHARS]}"
+    return text[: CONTEXT_CHARS - len(end)] + end
 
 
 def _texts(given: Mapping[str, Any]) -> Iterator[str]:

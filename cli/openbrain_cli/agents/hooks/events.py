@@ -2,14 +2,16 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from openbrain.domain.errors import TryLater
+from openbrain.domain.errors import OpenBrainError, ServerFailed, TryLater
+from openbrain.domain.text.control_characters import cleaned
 from openbrain_cli.agents.hooks import session, shown
-from openbrain_cli.agents.hooks.brain import Brain, Refused
+from openbrain_cli.agents.hooks.brain import Brain, Refused, brain_of
 from openbrain_cli.agents.hooks.call import HookCall
 from openbrain_cli.agents.hooks.markers import KEY, new_markers
 
@@ -20,6 +22,8 @@ FLOOR: Final = 0.6
 """Minimum similarity (docs/how-to/search.md) of a memory that does not name the file itself."""
 FILE_TYPES: Final = ("decision", "convention", "bug")
 FILE_MEMORIES: Final = 3
+FILES_AT_ONCE: Final = 3
+"""Files of one tool call that are looked up; the others are when they are touched again."""
 PROMPT_MEMORIES: Final = 3
 CONTEXT_TOKENS: Final = 2_000
 SUBAGENT_TOKENS: Final = 600
@@ -58,14 +62,17 @@ def session_start(hook: Hook) -> str:
     """Boot context for an agent's session."""
     session.forget_old(hook.folder)
     brain = hook.brain()
-    text = _context(hook, brain, CONTEXT_TOKENS)
-    deliver(hook, brain)
+    alarms = hook.known.alarms = _alarms(hook, brain)
+    text = _context(hook, brain, alarms, CONTEXT_TOKENS)
+    with suppress(Exception):  # what waits goes on waiting
+        deliver(hook, brain)
     return hook.call.adding(text)
 
 
 def subagent_start(hook: Hook) -> str:
-    """Shorter boot context for a sub-agent."""
-    return hook.call.adding(_context(hook, hook.brain(), SUBAGENT_TOKENS))
+    """Shorter boot context for a sub-agent. Its alarms are still new to the session's own agent."""
+    brain = hook.brain()
+    return hook.call.adding(_context(hook, brain, _alarms(hook, brain), SUBAGENT_TOKENS))
 
 
 def prompt(hook: Hook) -> str:
@@ -76,8 +83,9 @@ def prompt(hook: Hook) -> str:
     parts = [alarms] if alarms and (state.get("halted") or alarms != hook.known.alarms) else []
     hook.known.alarms = alarms
     if hook.option("recall_prompts") and hook.call.prompt.strip():
-        memories = _recall(hook, brain, hook.call.prompt[:2000], PROMPT_MEMORIES)
-        parts.append(shown.fenced(_unseen(hook, [memory for memory, near in memories if near >= FLOOR])))
+        with suppress(OpenBrainError):  # alarms are shown without them
+            memories = _recall(hook, brain, hook.call.prompt[:2000], PROMPT_MEMORIES)
+            parts.append(shown.fenced(_unseen(hook, [memory for memory, near in memories if near >= FLOOR])))
     return hook.call.adding("\n\n".join(filter(None, parts)))
 
 
@@ -85,11 +93,12 @@ def file(hook: Hook) -> str:
     """Decisions, conventions and bugs about a file, once per session."""
     if redirected := _redirected(hook):
         return redirected
-    files = [name for name in map(hook.call.relative, hook.call.files) if name not in hook.known.files]
+    new = [name for name in map(hook.call.relative, hook.call.files) if name not in hook.known.files]
+    files = new[:FILES_AT_ONCE]
     if not files:
         return ""
     brain, about = hook.brain(), []
-    for name in files[:3]:
+    for name in files:
         memories = _recall(hook, brain, name, FILE_MEMORIES * 2, type=list(FILE_TYPES), keywords=[PurePath(name).name])
         about += [memory for memory, near in memories if near >= FLOOR or _names(memory, name)][:FILE_MEMORIES]
     hook.known.files += files
@@ -116,6 +125,8 @@ def deliver(hook: Hook, brain: Brain) -> None:
     """Deliver waiting writes in order; undeliverable ones stay, refused ones are set aside."""
     if not hook.outbox_file.exists():
         return
+    from openbrain.client.outbox import FAILURES
+
     with hook.outbox() as outbox, outbox.delivering() as ours:
         while ours and (first := outbox.first()) is not None:
             number, write = first
@@ -123,24 +134,53 @@ def deliver(hook: Hook, brain: Brain) -> None:
                 brain.post(write.path, write.body or {}, key=write.headers[KEY])
             except Refused as error:
                 outbox.refuse(number, str(error))
+            except ServerFailed as error:
+                if outbox.failed(number) < FAILURES:
+                    raise
+                outbox.refuse(number, str(error))
             else:
                 outbox.delivered(number)
 
 
-def _context(hook: Hook, brain: Brain, tokens: int) -> str:
+def undelivered(folder: Path, record: Mapping[str, Any]) -> int:
+    """Deliver the writes that wait in a connection. Return how many still wait."""
+    left = -1
+    while True:
+        brain = cache(lambda: brain_of(folder, record))  # each has a time limit of its own
+        hook = Hook(call=HookCall({}), folder=folder, record=record, known=session.Session(), brain=brain)
+        if not hook.outbox_file.exists():
+            return 0
+        with suppress(OpenBrainError):
+            deliver(hook, brain())
+        with hook.outbox() as outbox:
+            before, left = left, outbox.waiting()
+        if left in (0, before):
+            return left
+
+
+def _alarms(hook: Hook, brain: Brain) -> str:
+    return shown.alarms(brain.get("/v1/amygdala/state", project=hook.call.project))
+
+
+def _context(hook: Hook, brain: Brain, alarms: str, tokens: int) -> str:
     """Open signals of the workspace, then the brain's boot context."""
+    parts = [alarms]
+    with suppress(OpenBrainError):  # alarms are shown without it
+        parts.append(_boot_context(hook, brain, tokens))
+    return "\n\n".join(filter(None, parts))
+
+
+def _boot_context(hook: Hook, brain: Brain, tokens: int) -> str:
     project = hook.call.project
-    alarms = hook.known.alarms = shown.alarms(brain.get("/v1/amygdala/state", project=project))
     try:
         context = brain.get(brain.context_path, project=project, budget_tokens=tokens, session_id=hook.call.session)
-        text = str(context.get("text", ""))
+        return str(context.get("text", ""))
     except Refused:  # the server is older than this command
-        text = shown.brief(brain.get("/v1/brain/brief", project=project, limit=10))
-    return "\n\n".join(filter(None, [alarms, text]))
+        return shown.brief(brain.get("/v1/brain/brief", project=project, limit=10))
 
 
 def _recall(hook: Hook, brain: Brain, query: str, most: int, **more: Any) -> list[tuple[dict[str, Any], float]]:
-    body = {"query": query, "top_k": most, "project": hook.call.project, **more}
+    body = {"query": cleaned(query), "top_k": most, "project": hook.call.project, **more}
     response = brain.post("/v1/brain/recall", {name: value for name, value in body.items() if value})
     return [(memory, float(memory.get("similarity") or 0)) for memory in response.get("memories", ())]
 
@@ -158,21 +198,26 @@ def _names(memory: Mapping[str, Any], name: str) -> bool:
 
 
 def _redirected(hook: Hook) -> str:
-    """If enabled, store a write to a client's memory file as a memory, and block the write."""
+    """If enabled, store a write to a client's memory file as a memory, and block the write. What the brain refuses is
+    written to the file."""
     text = hook.call.written.strip()
     if not hook.option("redirect_memory_files") or not text or not any(map(_is_memory_file, hook.call.files)):
         return ""
-    from openbrain.client.outbox import Write
+    from openbrain.client.outbox import State, Write
 
     # The same text in the same project is the same memory.
     key = hashlib.sha256(f"{hook.call.project}\n{text}".encode()).hexdigest()[:32]
     body = {"content": text, "type": "observation", "project": hook.call.project}
     given = {name: value for name, value in body.items() if value}
     with hook.outbox() as outbox:
-        outbox.keep(Write("POST", REMEMBER, given, headers={KEY: key}))
-    try:
+        number = outbox.keep(Write("POST", REMEMBER, given, headers={KEY: key}))
+    with suppress(TryLater):
         deliver(hook, hook.brain())
-    except TryLater:
+    with hook.outbox() as outbox:
+        state = outbox.state(number)
+    if state is State.REFUSED:
+        return ""
+    if state is State.WAITING:
         return hook.call.refusing(
             "OpenBrain keeps this and stores it as soon as it can be reached: do not write the file."
         )

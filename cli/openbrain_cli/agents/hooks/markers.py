@@ -5,10 +5,12 @@ contain a marker.
 """
 
 from collections.abc import Iterator, Mapping
+from os import SEEK_END
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from openbrain.adapters.local.transcript_consent import transcripts_allowed
+from openbrain.domain.text.control_characters import cleaned
 from openbrain_cli.agents.hooks.call import HookCall
 from openbrain_cli.agents.hooks.session import Session
 
@@ -46,22 +48,25 @@ def _new_part(call: HookCall, known: Session) -> bytes:
     path = call.transcript
     if path is None:
         return b""
-    raw = _part(path, known.read.get(str(path), 0))
+    begins, raw = _part(path, known.read.get(str(path), 0))
     part = raw[: raw.rfind(b"\n") + 1]
     # A line that fills the whole part would be in the way of all that follow, so it is skipped.
     read = len(part) or (len(raw) if len(raw) == PART_BYTES else 0)
-    known.read[str(path)] = known.read.get(str(path), 0) + read
+    known.read[str(path)] = begins + read
     return part
 
 
-def _part(path: Path, begins: int) -> bytes:
-    """Up to `PART_BYTES` from this offset on; empty if the file can't be read."""
+def _part(path: Path, begins: int) -> tuple[int, bytes]:
+    """The offset, and up to `PART_BYTES` from it on; empty if the file can't be read. A file that is shorter than
+    before was written anew, and is read from its start."""
     try:
         with path.open("rb") as file:
+            if begins > file.seek(0, SEEK_END):
+                begins = 0
             file.seek(begins)
-            return file.read(PART_BYTES)
+            return begins, file.read(PART_BYTES)
     except OSError:
-        return b""
+        return begins, b""
 
 
 def _item(marker: "Harvested", call: HookCall) -> "Write":
@@ -69,10 +74,11 @@ def _item(marker: "Harvested", call: HookCall) -> "Write":
     from openbrain.vault.markers.kinds import CONFIDENCE, MEMORY_TYPES
 
     project, headers = marker.project or call.project, {KEY: marker.key}
+    content = cleaned(marker.content)  # the agent quotes terminals, and no request can contain their escapes
     source = f"session:{marker.session_id}"[:200]
     if marker.type not in MEMORY_TYPES:
         severity = marker.attrs.get("severity", "").lower()
-        title, _, rest = marker.content.partition("\n")
+        title, _, rest = content.partition("\n")
         body = {
             "source": marker.attrs.get("source") or project or "session",
             # Text in a transcript must not halt the fleet, so `nuclear` becomes `critical`.
@@ -83,7 +89,7 @@ def _item(marker: "Harvested", call: HookCall) -> "Write":
         }
         return Write("POST", "/v1/amygdala/signals", body, headers=headers)
     memory: dict[str, Any] = {
-        "content": marker.content,
+        "content": content,
         "type": MEMORY_TYPES[marker.type].value,
         "project": project or None,
         "memory_scope": "project" if project else "shared",

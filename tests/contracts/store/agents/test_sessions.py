@@ -10,6 +10,7 @@ import pytest
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.errors import Conflict
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY, Memory, Scope
 from openbrain.ports.agents import Policy, Session, Started
@@ -85,6 +86,14 @@ async def test_who_is_asked_in_and_comes_is_of_it(store: SqlStore) -> None:
     assert await announced(store) == ["ada", "bo", "cy"]
 
 
+async def test_the_id_of_a_session_that_the_key_s_orgs_hide_is_a_conflict(store: SqlStore) -> None:
+    await start(store, ADA, org="acme")
+
+    with pytest.raises(Conflict, match="take another id"):
+        await start(store, replace(ADA, orgs=("beta",)), org="beta")
+    assert (await start(store, ADA)).session.org == "acme"
+
+
 async def test_they_are_listed_in_pages(store: SqlStore) -> None:
     for number in range(5):
         made = await start(store, ADA, f"s{number}", started_at=START + number, project=f"p{number % 2}")
@@ -134,6 +143,16 @@ async def test_what_is_promoted_is_the_projects(store: SqlStore, clock: FakeCloc
         assert (now.revision, now.audience) == (2, "*")
     assert found[turn.id].memory_scope is found[foreign.id].memory_scope is found[same.id].memory_scope is Scope.SESSION
     assert (await store.sessions.promote(session, 9, ORIGIN)).rows == 0
+
+
+async def test_what_is_promoted_keeps_the_expiry_that_its_writer_set(store: SqlStore) -> None:
+    session = (await start(store, ADA, policy=Policy.PROMOTE)).session
+    rows = [await kept(store, "until tomorrow", expires_at=START + DAY), await kept(store, "lasting")]
+    await store.sessions.promote(session, 9, ORIGIN)
+
+    found = await store.memories.rows([each.id for each in rows])
+    assert [found[each.id].memory_scope for each in rows] == [Scope.PROJECT] * 2
+    assert [found[each.id].expires_at for each in rows] == [START + DAY, None]
 
 
 async def test_without_a_project_it_is_the_agents(store: SqlStore) -> None:

@@ -19,6 +19,7 @@ from openbrain.contract.brain.sessions import (
     TurnsAppended,
 )
 from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.errors import Conflict, OpenBrainError
 from openbrain.domain.ids import joined_hash, uuid7
 from openbrain.domain.memory import DAY, Memory, MemoryType, Scope
@@ -145,7 +146,9 @@ async def end_session(call: Call[EndBody, Nothing]) -> Response:
         promoted, after = promoted + step.rows, step.after
         if after is None:
             break
-    ended = await store.end_session(row, left.id if left else None, call.api.clock.now())
+    # Without a project the next session is the owner's, who can't see the hand-over of another agent.
+    passed_on = left if row.project or actor.agent_id == row.agent_id else None
+    ended = await store.end_session(row, passed_on.id if passed_on else None, call.api.clock.now())
     call.api.committer.hint()
     content = {**_shown(ended).model_dump(), "hand_over": left and _memory(call, left), "promoted": promoted}
     return respond(content)
@@ -197,8 +200,10 @@ def _turn(call: Call[Any, Any], actor: Actor, session: Session, turn: SessionTur
         "source": "session",
     }
     key = joined_hash("turn", session.agent_id, session.id, str(turn.turn))
+    # The key lasts as long as the turn.
+    until = NEVER if session.policy is Policy.STAY else call.api.clock.now() + session.days * DAY
     try:
-        return _write(call, actor, given, key, call.api.clock.now() + session.days * DAY)
+        return _write(call, actor, given, key, until)
     except OpenBrainError as error:
         return Outcome(Status.REFUSED, error=error)
 

@@ -11,7 +11,7 @@ from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_fro
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.adapters.sql.writes.editing import store_edit
 from openbrain.domain.errors import Conflict
-from openbrain.domain.memory import Change, Memory, Scope
+from openbrain.domain.memory import DAY, Change, Memory, Scope
 from openbrain.ports.agents import Promoted, Session
 from openbrain.ports.store.writes import Origin
 
@@ -25,7 +25,7 @@ def promote(
     after: tuple[int, str] | None,
     now: int,
 ) -> Promoted:
-    """Promote the next memories, in order of creation."""
+    """Promote the next memories, in order of creation. They lose the policy's expiry, and keep one of their own."""
     rows = _next(connection, session, agents, limit, after)
     journal = Journal(now)
     done = 0
@@ -35,7 +35,7 @@ def promote(
         given = before._replace(
             memory_scope=Scope.PROJECT if session.project else Scope.AGENT,
             project=before.project or session.project,
-            expires_at=None,
+            expires_at=None if before.expires_at == before.created_at + session.days * DAY else before.expires_at,
             version=before.version + 1,
             revision=before.revision + 1,
             updated_at=now,

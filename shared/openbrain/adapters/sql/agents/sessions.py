@@ -1,7 +1,7 @@
 """Sessions: their agents, hand-overs, and the promotion of their memories."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
@@ -16,7 +16,7 @@ from openbrain.adapters.sql.outbox import relay
 from openbrain.adapters.sql.outbox.event_bytes import session_started
 from openbrain.adapters.sql.schema.agent_tables import OF_SESSION, session_agents, sessions
 from openbrain.domain.access.visibility import Viewer
-from openbrain.domain.errors import NotFound, TryLater
+from openbrain.domain.errors import Conflict, NotFound, TryLater
 from openbrain.domain.ids import made_at
 from openbrain.ports.agents import Policy, Promoted, Session, Started
 from openbrain.ports.store.writes import Origin
@@ -36,6 +36,8 @@ class SqlSessions(TimedPart):
             except IntegrityError:
                 # The same session was started concurrently: retry.
                 continue
+        if await self._read(_hidden, viewer, session.id):
+            raise Conflict("this agent has a session with this id in an org that the key may not see: take another id")
         raise TryLater("others start the same session at this moment: try again")
 
     async def session(self, viewer: Viewer, session_id: str) -> Session | None:
@@ -141,6 +143,12 @@ def _join(connection: Connection, session: Session, agent_id: str, at: int) -> N
 
 def _of_id(connection: Connection, viewer: Viewer, session_id: str) -> Session | None:
     return first_of(connection, _own_sessions(viewer).where(sessions.c.id == session_id), _session)
+
+
+def _hidden(connection: Connection, viewer: Viewer, session_id: str) -> bool:
+    """True if the agent belongs to a session with this id, but the viewer's orgs hide it."""
+    every_org = replace(viewer, orgs=None)
+    return _of_id(connection, viewer, session_id) is None and _of_id(connection, every_org, session_id) is not None
 
 
 def _own_sessions(viewer: Viewer) -> Select[Any]:

@@ -1,0 +1,126 @@
+"""What hooks do if the brain tells its alarms, but answers other requests too late, with an error or a refusal."""
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openbrain.client.outbox import FAILURES, Outbox
+from openbrain.domain.errors import ServerFailed, TryLater
+from openbrain_cli.agents.hooks.brain import Brain, Refused
+from openbrain_cli.agents.hooks.call import CONTEXT_CHARS
+from openbrain_cli.agents.hooks.command import answered
+
+LESSON = "<!-- @lesson -->\nThe cache key must hold the tenant.\n<!-- @/lesson -->"
+
+
+class Busy(Brain):
+    """Everything but its alarms takes too long, and it refuses to remember."""
+
+    def _ask(self, method: str, path: str, *_: object) -> dict[str, Any]:
+        if path.startswith("/v1/amygdala/state"):
+            return {"signals": [{"broadcast_severity": "critical", "source": "ci", "title": "The build burns"}]}
+        if path == "/v1/brain/remember":
+            raise Refused("too long")
+        raise TryLater("too slow")
+
+
+@pytest.fixture
+def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A connection to a busy brain."""
+    record = {"agent": "ada", "data": str(tmp_path), "recall_prompts": True, "redirect_memory_files": True}
+    (tmp_path / "connection.json").write_text(json.dumps(record))
+    made = Busy("http://127.0.0.1:9", "ob_none", "ada")
+    monkeypatch.setattr("openbrain_cli.agents.hooks.brain.brain_of", lambda *_: made)
+    return tmp_path
+
+
+def told(event: str, folder: Path, name: str, **given: Any) -> Any:
+    """The text that the agent is told; None if it is told nothing."""
+    asked = {"session_id": "s1", "cwd": "/home/ada/shop", "hook_event_name": name, **given}
+    answer = answered(event, folder, json.dumps(asked).encode())
+    return json.loads(answer)["hookSpecificOutput"]["additionalContext"] if answer else None
+
+
+def left(folder: Path) -> tuple[int, int]:
+    """The writes that wait, and those that were refused."""
+    with contextlib.closing(Outbox(folder / "outbox.sqlite3")) as outbox:
+        return outbox.waiting(), outbox.refused()
+
+
+@pytest.mark.parametrize(("event", "name"), [("session-start", "SessionStart"), ("prompt", "UserPromptSubmit")])
+def test_an_alarm_is_told_though_the_rest_comes_too_late(busy: Path, event: str, name: str) -> None:
+    alarm = "Alarm (critical from ci): The build burns"
+
+    assert told("subagent-start", busy, "SubagentStart") == alarm
+    assert told(event, busy, name, prompt="go on") == alarm
+    assert told("prompt", busy, "UserPromptSubmit", prompt="go on") is None
+
+
+def test_a_boot_context_is_told_though_writes_can_t_be_delivered(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_late(*_: object, **__: object) -> None:
+        raise TryLater("the time limit of this hook has passed")
+
+    monkeypatch.setattr(Busy, "get", lambda *_, **__: {"text": "Prices are in cents."})
+    monkeypatch.setattr(Busy, "post", too_late)
+    told("stop", busy, "Stop", last_assistant_message=LESSON)
+
+    assert told("session-start", busy, "SessionStart") == "Prices are in cents."
+    assert left(busy) == (1, 0)
+
+
+def test_a_boot_context_that_is_too_long_still_ends_with_its_mark(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "<<openbrain 0a>>\n" + "- words\n" * 2000 + "<<end 0a>>\n"
+    monkeypatch.setattr(Busy, "get", lambda *_, **__: {"text": text})
+    context = told("session-start", busy, "SessionStart")
+
+    assert len(context) == CONTEXT_CHARS
+    assert context.endswith("\n[shortened]\n<<end 0a>>")
+
+
+def test_a_memory_file_that_the_brain_refuses_is_written(busy: Path) -> None:
+    file = {"file_path": "/home/ada/.claude/memory/prices.md", "content": "Prices: cents"}
+
+    assert told("file", busy, "PreToolUse", tool_name="Write", tool_input=file) is None
+    assert left(busy) == (0, 1)
+
+
+def test_each_file_of_a_long_patch_is_looked_up_in_its_turn(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def found(_self: Busy, _path: str, body: dict[str, Any]) -> dict[str, Any]:
+        asked.append(body["query"])
+        return {}
+
+    monkeypatch.setattr(Busy, "post", found)
+    patch = {"command": "".join(f"*** Update File: {name}.py\n" for name in "abcde")}
+
+    for _ in range(3):
+        told("file", busy, "PreToolUse", tool_input=patch)
+    told("prompt", busy, "UserPromptSubmit", prompt="from \x1b[31ma terminal")
+
+    assert asked == ["a.py", "b.py", "c.py", "d.py", "e.py", "from [31ma terminal"]
+
+
+def test_a_write_on_which_the_brain_fails_does_not_hold_up_those_behind_it(
+    busy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delivered: list[str] = []
+
+    def posted(_self: Busy, _path: str, body: dict[str, Any], **_: object) -> dict[str, Any]:
+        if "tenant" in body["content"]:
+            raise ServerFailed("internal error")
+        delivered.append(body["content"])
+        return {}
+
+    monkeypatch.setattr(Busy, "post", posted)
+    told("stop", busy, "Stop", last_assistant_message=LESSON)
+    told("stop", busy, "Stop", last_assistant_message=LESSON.replace("tenant", "org"))
+    for _ in range(FAILURES - 3):
+        told("stop", busy, "Stop")
+    assert (left(busy), delivered) == ((2, 0), [])
+
+    told("stop", busy, "Stop")
+    assert (left(busy), delivered) == ((0, 1), ["The cache key must hold the org."])
