@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openbrain.adapters.tantivy import names as names_module
 from openbrain.adapters.tantivy.documents import english
 from openbrain.adapters.tantivy.names import hold_names, name_keys, question_keys
 from openbrain.domain.access.visibility import AllOf, Equals
@@ -72,6 +73,17 @@ async def test_a_name_is_a_phrase_of_stems(
     text_index: Prepared, question: str, names: Sequence[str], held: bool
 ) -> None:
     assert await text_index[0].hold_names(question, [names, ()]) == [held, False]
+
+
+def test_a_long_question_is_not_compared_word_by_word_with_each_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = " ".join(["meeting", *(f"{first}{second}rd" for first in "bcdfghjklmnp" for second in "aeiouy")])
+    compared: list[object] = []
+    meant = names_module._meant
+    monkeypatch.setattr(names_module, "_meant", lambda *pair: (compared.append(pair), meant(*pair))[1])
+
+    held = hold_names(question, [(f"Meeting {number}", "other") for number in range(50)])
+    assert not any(held)
+    assert len(compared) <= 100
 
 
 WORDS = st.text("abcdeé", min_size=1, max_size=8)
