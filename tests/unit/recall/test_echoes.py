@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.domain.memory import DAY, Memory, Scope
+from openbrain.domain.text.duplicates import wording
 from openbrain.domain.text.duplicates.outline import Outline, about
 from openbrain.domain.text.duplicates.wording import Wording, says_all
 from openbrain_api.recall.hits.echoes import Folding
@@ -149,3 +150,15 @@ def test_a_glance_is_enough_for_most() -> None:
 
     looks = sum(one[0] == other[0] and one[1].may_say_all(other[1]) for one in outlines for other in outlines)
     assert looks < 3 * len(sayings), "each is compared with itself, the other of its pair, and hardly any other"
+
+
+def test_the_same_words_in_another_order_are_told_apart_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [f"{first}{second}rd" for first in "abcdefghijkl" for second in "aeiouy"]
+    one = Wording.of(memory(content=" ".join(words)))
+    other = Wording.of(memory(content=" ".join((words[1], words[0], *words[3:], words[2]))))
+    compared: list[wording.Token] = []
+    same_word = wording.same_word
+    monkeypatch.setattr(wording, "same_word", lambda *pair: (compared.append(pair[0]), same_word(*pair))[1])
+
+    assert not says_all(one, other)
+    assert len(compared) < 5
