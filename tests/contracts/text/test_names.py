@@ -52,6 +52,17 @@ async def test_what_may_be_named_is_found(text_index: Prepared) -> None:
     assert await named(text_index, "k8s payment gateway") == set()
 
 
+async def test_of_many_with_the_same_first_word_those_come_first_whose_texts_fit(text_index: Prepared) -> None:
+    index, name = text_index
+    rows = [memory() for _ in range(8)]
+    entries = [text_entry(row, f"Meeting no{at}\nword", names=(f"Meeting no{at}",)) for at, row in enumerate(rows)]
+    assert await index.write(name, entries) == {}
+
+    for at in (0, 5, 7):
+        assert await named(text_index, f"what was said in meeting no{at}?", limit=1) == {rows[at].id}
+    assert await named(text_index, "which meeting?", limit=20) == {row.id for row in rows}
+
+
 @pytest.mark.parametrize(
     ("question", "names", "held"),
     [
