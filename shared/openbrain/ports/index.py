@@ -295,7 +295,7 @@ class TextIndex(Accountable, Replaceable, Engine, Protocol):
 
     async def named(self, name: str, search: TextSearch) -> Sequence[str]:
         """Return at most `limit` memories, in any order, that match the condition and may have a name that occurs in
-        the query: a superset, which `hold_names` narrows down."""
+        the query: a superset, which `hold_names` narrows down. Of more, those whose texts match the query best."""
 
     async def hold_names(self, query: str, names: Sequence[Sequence[str]]) -> Sequence[bool]:
         """For each memory's names, tell whether one occurs in the query as a phrase of stems. Words of five letters or

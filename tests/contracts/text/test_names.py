@@ -1,11 +1,13 @@
 """Names that occur in a question, on each adapter of the text index."""
 
 from collections.abc import Sequence
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openbrain.adapters.tantivy import names as names_module
 from openbrain.adapters.tantivy.documents import english
 from openbrain.adapters.tantivy.names import hold_names, name_keys, question_keys
 from openbrain.domain.access.visibility import AllOf, Equals
@@ -50,6 +52,17 @@ async def test_what_may_be_named_is_found(text_index: Prepared) -> None:
     assert await named(text_index, "k8s payment gateway") == set()
 
 
+async def test_of_many_with_the_same_first_word_those_come_first_whose_texts_fit(text_index: Prepared) -> None:
+    index, name = text_index
+    rows = [memory() for _ in range(8)]
+    entries = [text_entry(row, f"Meeting no{at}\nword", names=(f"Meeting no{at}",)) for at, row in enumerate(rows)]
+    assert await index.write(name, entries) == {}
+
+    for at in (0, 5, 7):
+        assert await named(text_index, f"what was said in meeting no{at}?", limit=1) == {rows[at].id}
+    assert await named(text_index, "which meeting?", limit=20) == {row.id for row in rows}
+
+
 @pytest.mark.parametrize(
     ("question", "names", "held"),
     [
@@ -72,6 +85,16 @@ async def test_a_name_is_a_phrase_of_stems(
     text_index: Prepared, question: str, names: Sequence[str], held: bool
 ) -> None:
     assert await text_index[0].hold_names(question, [names, ()]) == [held, False]
+
+
+def test_a_long_question_is_not_compared_word_by_word_with_each_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = " ".join(["meeting", *(f"{first}{second}rd" for first in "bcdfghjklmnp" for second in "aeiouy")])
+    comparing = Mock(side_effect=names_module._meant)
+    monkeypatch.setattr(names_module, "_meant", comparing)
+
+    held = hold_names(question, [(f"Meeting {number}", "other") for number in range(50)])
+    assert not any(held)
+    assert comparing.call_count <= 100
 
 
 WORDS = st.text("abcdeé", min_size=1, max_size=8)

@@ -1,6 +1,7 @@
 """Token states: which words have one, and what they say about a question and a document."""
 
 import hashlib
+import tracemalloc
 from array import array
 from collections.abc import AsyncIterator, Sequence
 
@@ -112,6 +113,27 @@ def test_who_stands_beside_changes_no_comparison_within(size: int) -> None:
     there = among(similarities(asked(1, 2, 3), documents))
     back = among(similarities(asked(1, 2, 3), documents[::-1])[::-1])
     assert there == pytest.approx(back, abs=1e-5)
+
+
+def test_long_texts_and_a_long_question_take_little_memory() -> None:
+    passage = pack(np.full((120, DIMENSIONS), 0.125, np.float32))
+    question = array("f", [0.125] * 250 * DIMENSIONS)
+    tracemalloc.start()
+    found = similarities(question, [[passage] * 50] * 4)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert [each.alone for each in found if each] == [pytest.approx(1, abs=0.02)] * 4
+    assert peak < 15_000_000, "all similarities at once take 50 MB, those of a hundred texts over a gigabyte"
+
+
+@pytest.mark.parametrize("at_once", [1, 200, 500])
+def test_passages_are_compared_in_parts(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    documents = [[pack(unit(*range(first, first + count))) for count in (1, 3, 2)] for first in (0, 4, 9)]
+    whole = similarities(asked(3, 9, 10), documents)
+    monkeypatch.setattr(token_states, "_AT_ONCE", at_once)
+
+    assert similarities(asked(3, 9, 10), documents) == whole
 
 
 def test_a_projection_that_was_changed_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

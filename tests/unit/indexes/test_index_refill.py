@@ -40,23 +40,37 @@ class Missing:
             raise TryLater("the disk is full")
         self.made = True
 
+    async def expose(self, _: str) -> None:
+        """No other reader uses it."""
+
 
 class Generations:
-    def __init__(self, dropped: bool) -> None:
-        self._dropped = dropped
+    def __init__(self, generation: Generation, dropped: bool) -> None:
+        self._generation, self._dropped = generation, dropped
 
     async def generations(self, kind: IndexKind | None = None) -> Sequence[Generation]:
         """All generations the first time; with a kind, their state after the index was found missing."""
-        return [replace(BUILDING, status=GenerationStatus.RETIRED) if kind and self._dropped else BUILDING]
+        retired = replace(self._generation, status=GenerationStatus.RETIRED)
+        return [retired if kind and self._dropped else self._generation]
+
+    async def lost(self, _: Generation) -> None:
+        """It stays as it is."""
 
 
 class Store:
-    def __init__(self, dropped: bool) -> None:
-        self.generations = Generations(dropped)
+    def __init__(self, generation: Generation, dropped: bool, marked: bool) -> None:
+        self.generations = Generations(generation, dropped)
+        self.index_marks = SimpleNamespace(any_marked=self._any_marked)
+        self._marked = marked
+
+    async def _any_marked(self, _: IndexKind) -> bool:
+        return self._marked
 
 
-def refilling(index: Missing, *, dropped: bool = False) -> IndexRefill:
-    nothing, store = cast("Any", None), cast("Any", Store(dropped))
+def refilling(
+    index: Missing, generation: Generation = BUILDING, *, dropped: bool = False, marked: bool = False
+) -> IndexRefill:
+    nothing, store = cast("Any", None), cast("Any", Store(generation, dropped, marked))
     own = Verifier(store, {IndexKind.VECTOR: lambda: cast("Any", index)}, nothing, nothing, nothing)
     return IndexRefill(own, index.prepare)
 
@@ -72,6 +86,21 @@ async def test_a_missing_index_is_told_when_it_is_made() -> None:
         for _ in range(3):
             await refill.round()
     assert [(line["event"], line["index"]) for line in logs] == [("index.missing", "v-1")]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "marked", "told"), [(0, False, []), (0, True, ["index.missing"]), (7, False, ["index.missing"])]
+)
+async def test_a_serving_index_that_was_never_filled_is_made_silently(
+    epoch: int, marked: bool, told: Sequence[str]
+) -> None:
+    index = Missing()
+    index.full = False
+    serving = replace(BUILDING, status=GenerationStatus.SERVING, epoch=epoch)
+    with capture_logs() as logs:
+        await refilling(index, serving, marked=marked).round()
+    assert index.made
+    assert [line["event"] for line in logs] == told
 
 
 async def test_an_index_that_was_dropped_meanwhile_is_not_made_anew() -> None:

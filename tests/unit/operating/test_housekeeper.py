@@ -202,6 +202,23 @@ async def test_what_was_published_is_deleted_and_what_was_refused_stays_in_order
     assert press.published == [b"0", b"1", b"2", b"3", b"4"]
 
 
+async def test_what_was_accepted_behind_a_refused_event_is_not_published_again() -> None:
+    box, published = Box(4), list[bytes]()
+
+    class Choosy:
+        async def publish(self, entries: Sequence[tuple[str, bytes]]) -> Sequence[Exception | None]:
+            taken = [body for _, body in entries if body != b"1"]
+            published.extend(taken)
+            return [None if body in taken else NeverRetry("the key holds no stream") for _, body in entries]
+
+    for _ in range(3):
+        with pytest.raises(TryLater, match="keeps it"):
+            await relay(cast("Any", box), Choosy(), 10, never_asked)
+
+    assert published == [b"0", b"2", b"3"]
+    assert [entry.id for entry in box.entries] == [1]
+
+
 async def test_a_duty_in_its_long_pause_is_not_stuck_and_one_that_hangs_is() -> None:
     lease, time, seldom, hanging = Lease(), Time(), Counted(), asyncio.Event()
 

@@ -2,17 +2,24 @@
 
 import json
 from pathlib import Path
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openbrain.domain.access.visibility import Criteria, Viewer
 from openbrain.domain.memory import DAY, Memory, Scope
+from openbrain.domain.text.duplicates import wording
 from openbrain.domain.text.duplicates.outline import Outline, about
 from openbrain.domain.text.duplicates.wording import Wording, says_all
+from openbrain.settings import Recall
 from openbrain_api.recall.hits.echoes import Folding
+from openbrain_api.recall.hits.past import PastRecaller
 from openbrain_api.recall.order import RankedMemory
-from tests.support.indexes.entries import memory
+from openbrain_api.recall.question import Question
+from tests.support.indexes.entries import WORKSPACE, memory
+from tests.support.store.fixtures import FakeClock
 
 PAIRS = json.loads(
     (Path(__file__).parents[3] / "benchmarks/questions/cases/echo_pairs.json").read_text(encoding="utf-8")
@@ -111,6 +118,27 @@ def test_nothing_is_lost_and_nothing_is_told_twice(some: list[str]) -> None:
     assert [hit.memory.id for hit in Folding().fold(folded)] == [hit.memory.id for hit in folded]
 
 
+@given(st.lists(texts, max_size=12), st.integers(0, 5))
+def test_the_first_ones_are_the_same_however_many_are_wanted(some: list[str], most: int) -> None:
+    hits = [RankedMemory(memory(content=each), 1.0) for each in some]
+
+    assert Folding().fold(hits, most) == Folding().fold(hits)[:most]
+
+
+async def test_of_the_past_each_is_compared_with_those_shown_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeClock()
+    rows = [memory(content=f"port {first}{second}") for first in "abcdefgh" for second in "abcdefgh"]
+    past = PastRecaller(AsyncMock(past=AsyncMock(return_value=rows)), clock, Recall())
+    comparing = Mock(return_value=False)
+    monkeypatch.setattr(Folding, "_says_all", comparing)
+
+    viewer = Viewer(WORKSPACE, "ada")
+    found = await past.recall(Question(query="port", top_k=2, viewer=viewer, criteria=Criteria()), clock.now())
+
+    assert len(found.ranked) == 2
+    assert comparing.call_count < 2 * len(rows)
+
+
 @given(one=texts, other=texts)
 def test_what_is_folded_holds_no_other_number_or_negation(one: str, other: str) -> None:
     shown, wording = Wording.of(memory(content=one)), Wording.of(memory(content=other))
@@ -149,3 +177,14 @@ def test_a_glance_is_enough_for_most() -> None:
 
     looks = sum(one[0] == other[0] and one[1].may_say_all(other[1]) for one in outlines for other in outlines)
     assert looks < 3 * len(sayings), "each is compared with itself, the other of its pair, and hardly any other"
+
+
+def test_the_same_words_in_another_order_are_told_apart_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [f"{first}{second}rd" for first in "abcdefghijkl" for second in "aeiouy"]
+    one = Wording.of(memory(content=" ".join(words)))
+    other = Wording.of(memory(content=" ".join((words[1], words[0], *words[3:], words[2]))))
+    comparing = Mock(side_effect=wording.same_word)
+    monkeypatch.setattr(wording, "same_word", comparing)
+
+    assert not says_all(one, other)
+    assert comparing.call_count < 5

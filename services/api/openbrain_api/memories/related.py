@@ -55,6 +55,7 @@ def _questions(memory: Memory, viewer: Viewer, limit: int) -> Mapping[str, Quest
             precision=Precision.RECALL,
             neighbours=False,
             spread=False,
+            fold=False,  # what says the same would be folded into the memory itself, which is left out
             time_words=False,
         )
         for kind, text in texts.items()

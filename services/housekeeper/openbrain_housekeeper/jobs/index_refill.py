@@ -90,13 +90,15 @@ class IndexRefill:
             standing = await self._own.store.generations.generations(generation.kind)
             if not any(item.name == name and item.status != GenerationStatus.RETIRED for item in standing):
                 return False  # retired and dropped meanwhile
-            if generation.epoch or marked:
+            was_filled = bool(generation.epoch) or marked
+            if was_filled:
                 await self._own.store.generations.lost(generation)
             await self._prepare(generation)
-            _log.warning("index.missing", index=name, message="it is created again")
+            if was_filled or not serves:  # else its indexer is about to create it, at the first start
+                _log.warning("index.missing", index=name, message="it is created again")
             if serves:
                 await index.expose(name)
-            return bool(generation.epoch) or marked
+            return was_filled
         if epoch < generation.epoch or (marked and not epoch and await index.highest(name) == 0):
             return True
         if serves and not generation.lost_at:

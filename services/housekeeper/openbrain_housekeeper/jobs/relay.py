@@ -37,8 +37,9 @@ class BroadcastStreams(Protocol):
 async def relay(outbox: Outbox, publisher: Publisher, limit: int, settle: Settle) -> int:
     """Publish the oldest events of the outbox and delete those that the server accepted. Return the number deleted.
 
-    A crash in between publishes some events twice, which every consumer tolerates. After the first refused event the
-    rest waits, to keep the order of a memory's events. `settle` handles a broadcast whose number its stream has passed.
+    A crash in between publishes some events twice, which every consumer tolerates. Refused events wait; those behind
+    them that were accepted must not be published again in every round. `settle` handles a broadcast whose number its
+    stream has passed.
     """
     entries = await outbox.take(limit)
     if not entries:
@@ -50,8 +51,8 @@ async def relay(outbox: Outbox, publisher: Publisher, limit: int, settle: Settle
         if isinstance(result, StaleSequence):
             await settle(entry)
         elif result is not None:
-            refused = result
-            break
+            refused = refused or result
+            continue
         done.append(entry.id)
     if done:
         await outbox.delete(done)

@@ -78,12 +78,14 @@ class ElasticsearchText(Generations[TextEntry]):
         return await search.counts(self._client, self.index(name), fields, condition, limit)
 
     async def named(self, name: str, search: TextSearch) -> Sequence[str]:
-        """Find memories by name keys, with filters only."""
+        """Find memories by name keys, with filters; the words only order them."""
         keys = question_keys(search.query, self._english)
         if not keys or search.limit < 1:
             return []
         within = [compiled(search.condition), {"terms": {"name_keys": keys}}]
-        (hits,) = await self._hits(name, [{"query": {"bool": {"filter": within}}, "size": search.limit}])
+        words = {"match": {"text": {"query": search.query.encode(errors="replace").decode()}}}
+        query = {"bool": {"filter": within, "should": words, "minimum_should_match": 0}}
+        (hits,) = await self._hits(name, [{"query": query, "size": search.limit}])
         return [hit["fields"]["memory_id"][0] for hit in hits]
 
     async def hold_names(self, query: str, names: Sequence[Sequence[str]]) -> Sequence[bool]:

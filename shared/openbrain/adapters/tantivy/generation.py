@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
-from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
+from tantivy import DocAddress, Document, Index, IndexWriter, Occur, Query, Searcher
 
 from openbrain.adapters.indexes.entries import highest_per_id
 from openbrain.adapters.indexes.generation_folders import DamagedError, damaged, same_folder, set_aside_index
@@ -179,13 +179,16 @@ class Generation:
 
     def named(self, search: TextSearch) -> list[str]:
         """Return the memories with one of the keys of the query's words."""
-        searcher = self._index.searcher()
-        question_terms = map(name_key, question_keys(search.query, english()))
+        searcher, analyzer = self._index.searcher(), english()
+        question_terms = map(name_key, question_keys(search.query, analyzer))
         # Few of its words begin a name: looking each one up costs a tenth of a search without hits.
-        keys = [key for key in question_terms if searcher.doc_freq("keyword", key)]
+        keys = {key: many for key in question_terms if (many := searcher.doc_freq("keyword", key))}
         if not keys or search.limit < 1:
             return []
-        some = Query.const_score_query(Query.term_set_query(FIELDS, "keyword", keys), 0.0)
+        some = Query.const_score_query(Query.term_set_query(FIELDS, "keyword", list(keys)), 0.0)
+        # Many may share a first word: the other words of a name are in the text too.
+        if sum(keys.values()) > search.limit and (words := any_word(search.query, analyzer)) is not None:
+            some = Query.boolean_query([(Occur.Must, some), (Occur.Should, words)])
         query = filtered(some, compiled(search.condition))
         return [memory_id(searcher.doc(place)) for _, place in searcher.search(query, search.limit, count=False).hits]
 

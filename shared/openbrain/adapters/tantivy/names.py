@@ -4,7 +4,8 @@ A word matches a word of a name if their stems are equal. From five letters on o
 its stem, but not in the first two letters.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tantivy import TextAnalyzer
@@ -43,16 +44,22 @@ def hold_names(question: str, names: Sequence[Sequence[str]]) -> list[bool]:
     """Return for each memory's names whether one is in the question. A name without indexed words never is."""
     analyzer = english()
     words = {word.position: word for word in _words(question, analyzer)}
-    return [any(_stands(_words(name, analyzer), words) for name in several) for several in names]
+    places: defaultdict[str, set[int]] = defaultdict(set)
+    for word in words.values():
+        for key in _keys(word):
+            places[key].add(word.position)
+    return [any(_stands(_words(name, analyzer), words, places) for name in several) for several in names]
 
 
-def _stands(name: Sequence[_Word], words: Mapping[int, _Word]) -> bool:
-    return bool(name) and any(
+def _stands(name: Sequence[_Word], words: Mapping[int, _Word], places: Mapping[str, Collection[int]]) -> bool:
+    # Compared only where its first word shares a key: a long question with many names would take seconds.
+    starts = {start for item in name[:1] for key in _keys(item) for start in places.get(key, ())}
+    return any(
         all(
             (there := words.get(start + item.position - name[0].position)) is not None and _meant(there, item)
             for item in name
         )
-        for start in words
+        for start in starts
     )
 
 

@@ -151,7 +151,8 @@ class StreamEraser:
         return info
 
     async def _streams(self) -> Sequence[str]:
-        keys = self._client.scan_iter(f"{self._first}*", count=1000, _type="stream")
+        first = re.sub(r"[\\*?\[\]]", r"\\\g<0>", self._first)  # the prefix is free: no letter of it is a wildcard
+        keys = self._client.scan_iter(f"{first}*", count=1000, _type="stream")
         # A name that is not text is not one of ours.
         names = {key.decode(errors="replace") async for key in keys}
         return [name for name in sorted(names) if _PARTS.fullmatch(name.removeprefix(self._first))]

@@ -127,3 +127,14 @@ def test_turns_come_once_in_order_and_within_the_budget(lengths: list[int], hits
         numbers = [row.turn or 0 for row in beside]
         assert numbers == sorted(numbers)
         assert all(abs(number - turns_of[hit].number) <= distance for number in numbers)
+
+
+async def test_links_that_say_the_same_as_the_memory(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as ada:
+        one = await stored(ada, "The lighthouse of Quiberon opens in May", title="Lighthouse")
+        same = await stored(ada, "The lighthouse of Quiberon opens in may.", title="Lighthouse", memory_scope="agent")
+        await brain.settle()
+        links = await related(ada, one)
+
+    assert [each.id for each in links.nearest] == [same]
+    assert [each.id for each in links.named] == [same]

@@ -97,6 +97,17 @@ async def test_what_said_it_goes_from_every_stream_and_nothing_else(settings: St
     assert (await StreamEraser(redis, settings, SystemClock()).sweep(of(SECRET))).deleted == {}
 
 
+async def test_a_prefix_is_no_pattern(settings: Streams, redis: Redis) -> None:
+    odd = changed(settings, prefix=rf"{settings.prefix}team[1]*?\.")
+    main, other = odd.prefix + SUBMITTED.name, f"{settings.prefix}team1x.{SUBMITTED.name}"
+    for stream in (main, other):
+        await redis.xadd(stream, {FIELD: submission(1, SECRET)})
+
+    swept = await StreamEraser(redis, odd, SystemClock()).sweep(of(SECRET))
+
+    assert swept.deleted == {main: 1}
+
+
 async def test_what_is_to_come_again_goes_too(settings: Streams, redis: Redis) -> None:
     main = settings.prefix + SUBMITTED.name
     await redis.xadd(main, {FIELD: submission(1, SECRET)})

@@ -21,19 +21,19 @@ class Folding:
         self._outline = _once(Outline.of)
         self._wording = _once(Wording.of)
 
-    def fold(self, hits: Sequence[RankedMemory]) -> list[RankedMemory]:
-        """The hits without echoes, in the same order, each with the ids of its echoes."""
+    def fold(self, hits: Sequence[RankedMemory], most: int | None = None) -> list[RankedMemory]:
+        """The hits without echoes, in the same order, each with the ids of its echoes; the first `most` of them."""
         new: list[RankedMemory] = []
         leaders: defaultdict[tuple[str, ...], list[Memory]] = defaultdict(list)
         echoes: defaultdict[str, list[str]] = defaultdict(list)
         for hit in hits:
             alike = leaders[self._subject(hit.memory)]
             leader = next((item.id for item in alike if self._says_all(item, hit.memory)), None)
-            if leader is None:
+            if leader is not None:
+                echoes[leader].append(hit.memory.id)
+            elif most is None or len(new) < most:
                 alike.append(hit.memory)
                 new.append(hit)
-            else:
-                echoes[leader].append(hit.memory.id)
         return [replace(hit, folded=tuple(echoes[hit.memory.id])) if hit.memory.id in echoes else hit for hit in new]
 
     def _says_all(self, one: Memory, other: Memory) -> bool:

@@ -61,11 +61,13 @@ class PastRecaller:
         scores = normalise(hits)
         ranked = [RankedMemory(then[item], self._score(question, then[item], score)) for item, score in scores.items()]
         best = ordered(ranked, now=at, width=width, half_life_days=self._half_life_days)
-        folds = self._settings.fold if question.fold is None else question.fold
-        best = with_similarities(Folding().fold(best) if folds else best, words_of(question.query), {})
+        best = with_similarities(best, words_of(question.query), {})
         precision = question.precision or Precision(self._settings.precision)
         near = close(best, precision, question.min_similarity, compared=len(then), certain=False)
-        shown, top = near[: question.top_k], max((hit.score for hit in ranked), default=0.0)
+        folds = self._settings.fold if question.fold is None else question.fold
+        # Compared with those shown only: there may be thousands.
+        shown = Folding().fold(near, question.top_k) if folds else near[: question.top_k]
+        top = max((hit.score for hit in ranked), default=0.0)
         return RecallResult(
             ranked=tuple(in_steps(shown, top, width)),
             degraded=(),

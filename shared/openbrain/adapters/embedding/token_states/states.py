@@ -6,7 +6,7 @@ dimensions and normalised. Documents store them in 8 bits; a question's are floa
 
 import hashlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -27,6 +27,8 @@ VERSION = b"\x01"
 _SCALE = 127
 _RARE = 0.05
 """Lower bound of a token's mean similarity in its weight: below it a token is not rarer."""
+_AT_ONCE = 1_000_000
+"""Numbers computed at once: for the states of a hundred long texts and a long question, all would take a gigabyte."""
 
 Matrix = NDArray[np.float32]
 
@@ -99,9 +101,27 @@ def _passages(documents: Sequence[Sequence[bytes]]) -> Sequence[tuple[int, bytes
 
 def _best(question: "array[float]", passages: Sequence[tuple[int, bytes]]) -> Matrix:
     """Return (passages, tokens of the question): the similarity of the most similar token."""
-    counts = np.array([len(packed) // DIMENSIONS for _, packed in passages])
-    states = np.frombuffer(b"".join(packed[1:] for _, packed in passages), np.int8).reshape(-1, DIMENSIONS)
     question_states = np.frombuffer(question, np.float32).reshape(-1, DIMENSIONS)
+    tokens = _AT_ONCE // (DIMENSIONS + len(question_states))
+    return np.concatenate([_best_of(question_states, some) for some in _parts(passages, tokens)])
+
+
+def _parts(passages: Sequence[tuple[int, bytes]], tokens: int) -> Iterator[Sequence[bytes]]:
+    """Split the passages into parts of at most `tokens` tokens, or of one passage."""
+    part: list[bytes] = []
+    left = tokens
+    for _, packed in passages:
+        left -= len(packed) // DIMENSIONS
+        if part and left < 0:
+            yield part
+            part, left = [], tokens - len(packed) // DIMENSIONS
+        part.append(packed)
+    yield part
+
+
+def _best_of(question_states: Matrix, part: Sequence[bytes]) -> Matrix:
+    counts = np.array([len(packed) // DIMENSIONS for packed in part])
+    states = np.frombuffer(b"".join(packed[1:] for packed in part), np.int8).reshape(-1, DIMENSIONS)
     by_token = (states.astype(np.float32) @ question_states.T) / _SCALE
     best: Matrix = np.maximum.reduceat(by_token, np.concatenate(([0], np.cumsum(counts)[:-1])), axis=0)
     return best

@@ -70,10 +70,12 @@ def _trimmed(more: Sequence[Token], less: Sequence[Token]) -> tuple[Sequence[Tok
 
 def _held_in_order(more: Sequence[Token], less: Sequence[Token]) -> bool:
     """True if `less` is a subsequence of `more` and no essential word of `more` is skipped."""
-    reachable = {0}
-    for token in more:
+    reachable, skippable = {0}, len(more) - len(less)
+    for number, token in enumerate(more, 1):
         step = {at + 1 for at in reachable if at < len(less) and same_word(token, less[at])}
-        reachable = step if token.exact else reachable | step
+        either = step if token.exact else reachable | step
+        # More skipped words than `less` is shorter would leave too few for its rest.
+        reachable = {at for at in either if number - at <= skippable}
         if not reachable:
             return False
     return len(less) in reachable
