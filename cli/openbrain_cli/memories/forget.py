@@ -157,9 +157,11 @@ def _forget_matching(
     if json:
         as_json(ended)
     elif ended.operation is None:
-        print(f"0 {what}: nothing matches")
+        print(f"0 {what}: {f'a legal hold covers all {ended.held} that match' if ended.held else 'nothing matches'}")
     else:
         print(f"{ended.operation.done} {what}  (operation {ended.operation.id} is {ended.operation.status.value})")
+        if held := ended.operation.result.get("held"):
+            print(f"{held} stay: a legal hold covers them")
 
 
 async def _until_ended(brain: "OpenBrain", filters: Mapping[str, Any], *, reason: str, erase: bool) -> "BulkEnded":

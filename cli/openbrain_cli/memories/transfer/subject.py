@@ -52,10 +52,11 @@ async def is_admin(brain: "OpenBrain") -> bool:
 
 
 def preview(to: Connection, filters: Mapping[str, Any], what: str, *, json: bool) -> None:
-    """Show the number of matching memories, and the first of them."""
+    """Show the number of matching memories, and the first of them. A legal hold doesn't keep them from being read."""
 
     async def work(brain: "OpenBrain") -> "BulkEnded":
-        return await brain.forget_matching(whole=await is_admin(brain), **filters)
+        matching = await brain.forget_matching(whole=await is_admin(brain), **filters)
+        return matching.model_copy(update={"count": matching.count + matching.held, "held": 0})
 
     matching = to.ask(work)
     as_json(matching) if json else shown(matching, what)
@@ -65,6 +66,8 @@ def shown(matching: "BulkEnded", what: str) -> None:
     print(f"{matching.count} would be {what}")
     if matching.beside:
         print(f"and {matching.beside} messages, questions and signals")
+    if matching.held:
+        print(f"{matching.held} more match, but stay: a legal hold covers them")
     for item in matching.sample:
         print(f"  {item}")
     if matching.count > len(matching.sample):

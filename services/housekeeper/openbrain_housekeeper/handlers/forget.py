@@ -1,4 +1,5 @@
-"""Operation `forget`: forget or erase all memories that a filter matches and the requester may see."""
+"""Operation `forget`: forget or erase all memories that a filter matches and the requester may see, except those under
+a legal hold."""
 
 import re
 
@@ -17,6 +18,8 @@ CHUNK = 200
 REACHED = "reached"
 """Key in the result: creation time of the last memory ended so far. The next step starts there instead of at the newest
 memory."""
+HELD = "held"
+"""Key in the result: the number of matches that a legal hold keeps."""
 TO_STRIKE_OUT = "to_strike_out"
 """Key in the result: the number of texts beside memories that the next step strikes out."""
 
@@ -48,6 +51,8 @@ class Forgetting:
             # Start again from the newest: a memory may match only since a recent change.
             return Progress(done=done, total=total, result={past: done})
         result = {past: total}
+        if held := (await self._store.writes.measure_living(condition, ended=whole)).held:
+            result[HELD] = held
         if erase:
             if party := stored_criteria.erased_party(stored):
                 counted = operation.result.get(TO_STRIKE_OUT)

@@ -314,7 +314,8 @@ class BulkEnded(Answer):
 
     dry_run: bool
     erase: bool
-    count: int
+    count: int = Field(description="Number of matches, without those under a legal hold.")
+    held: int = Field(0, description="Number of matches that a legal hold keeps: they stay as they are.")
     sample: tuple[str, ...] = Field(description="Ids of the newest matches.")
     beside: int = Field(
         0,

@@ -87,7 +87,7 @@ async def end_memory(call: Call[ForgetBody, EndQuery]) -> Response:
     cost=10,
 )
 async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
-    """Forget all memories that a filter matches.
+    """Forget all memories that a filter matches, except those under a legal hold.
 
     The default is a dry run, which only reports what would be forgotten.
     """
@@ -105,11 +105,12 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
     plan = {
         "dry_run": body.dry_run,
         "erase": body.erase,
-        "count": living.rows,
+        "count": living.free,
+        "held": living.held,
         "sample": await call.api.store.writes.sample_living(bulk, SAMPLE),
         "beside": beside,
     }
-    if body.dry_run or not (living.rows or beside):
+    if body.dry_run or not (living.free or beside):
         return planned(plan)
     operation = await start_forgetting(call, criteria, living, erase=body.erase, reason=body.reason or "")
     return await accepted(call, plan, operation)
@@ -125,4 +126,4 @@ async def start_forgetting(
     request = {TRACES: criteria, **more} if apart else {**criteria, **more}
     if erase:
         call.api.recaller.forget_queries()
-    return await start_operation(call, FORGET, request, living.rows)
+    return await start_operation(call, FORGET, request, living.free)

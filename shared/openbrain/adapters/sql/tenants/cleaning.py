@@ -10,7 +10,7 @@ from sqlalchemy import Column, Connection, and_, bindparam, delete, func, select
 from openbrain.adapters.sql.agents.standing_queries import forget_vectors
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import along, among
-from openbrain.adapters.sql.memories.conditions import compiled
+from openbrain.adapters.sql.memories.conditions import compiled, held
 from openbrain.adapters.sql.memories.rows import memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
 from openbrain.adapters.sql.schema.agent_tables import standing_queries
@@ -20,7 +20,7 @@ from openbrain.adapters.sql.schema.memory_rows import columns_of, json_text
 from openbrain.adapters.sql.schema.tables import BY_AGE, former_inputs, memories, memory_history, memory_passages
 from openbrain.adapters.sql.tenants import other_texts
 from openbrain.adapters.sql.tenants.lifecycle.applying import NOTE_CHARS, note_of, origin_of, runs
-from openbrain.adapters.sql.tenants.lifecycle.subjects import PLACE, following, held
+from openbrain.adapters.sql.tenants.lifecycle.subjects import PLACE, following
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.erasing import locked, queue_purge, traces_of

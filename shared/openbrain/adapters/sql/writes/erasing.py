@@ -4,11 +4,11 @@ import uuid
 from collections.abc import Sequence
 
 import orjson
-from sqlalchemy import Connection, and_, delete, func, select, update
+from sqlalchemy import Connection, and_, case, delete, func, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from openbrain.adapters.sql.engine.statements import among
-from openbrain.adapters.sql.memories.conditions import LIVING, NEWEST, compiled
+from openbrain.adapters.sql.memories.conditions import LIVING, NEWEST, compiled, free, held
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.agent_tables import messages
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
@@ -26,7 +26,7 @@ from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.editing import EVER, as_seen, found
 from openbrain.adapters.sql.writes.ending import end
 from openbrain.adapters.sql.writes.quotas import release
-from openbrain.domain.access.visibility import Condition, Viewer
+from openbrain.domain.access.visibility import Condition, Viewer, workspace_of
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.store.operations import TRACES, Operation
@@ -76,7 +76,7 @@ def end_living(
     connection: Connection, bulk: Bulk, limit: int, origin: Origin, note: str, now: int, *, erase: bool
 ) -> Ended:
     ids = newest(connection, bulk, limit)
-    rows = locked(connection, and_(memories.c.id.in_(ids), _state(ended=bulk.ended))) if ids else []
+    rows = locked(connection, and_(memories.c.id.in_(ids), _free_matches(connection, bulk))) if ids else []
     if not rows:
         return Ended(0)
     if erase:
@@ -174,10 +174,18 @@ def _state(*, ended: bool) -> ColumnElement[bool]:
 
 def measure_living(connection: Connection, condition: Condition, *, ended: bool) -> Living:
     matched = _state(ended=ended), compiled(condition)
-    query = select(func.count(), func.coalesce(func.max(memories.c.created_at), 0)).where(*matched)
-    return Living(*connection.execute(query).one())
+    holding = case((compiled(held(connection, workspace_of(condition))), 1), else_=0)
+    columns = func.count(), func.coalesce(func.max(memories.c.created_at), 0), func.coalesce(func.sum(holding), 0)
+    rows, latest, kept = connection.execute(select(*columns).where(*matched)).one()
+    return Living(rows, latest, int(kept))
 
 
 def newest(connection: Connection, bulk: Bulk, limit: int) -> list[str]:
-    matched = _state(ended=bulk.ended), compiled(bulk.condition), memories.c.created_at <= bulk.made_by
-    return list(connection.scalars(select(memories.c.id).where(*matched).order_by(*NEWEST).limit(limit)))
+    query = select(memories.c.id).where(_free_matches(connection, bulk)).order_by(*NEWEST).limit(limit)
+    return list(connection.scalars(query))
+
+
+def _free_matches(connection: Connection, bulk: Bulk) -> ColumnElement[bool]:
+    """Return the condition for what the operation may end: its matches without those under a legal hold."""
+    matched = and_(_state(ended=bulk.ended), compiled(bulk.condition), memories.c.created_at <= bulk.made_by)
+    return and_(matched, free(connection, workspace_of(bulk.condition)))

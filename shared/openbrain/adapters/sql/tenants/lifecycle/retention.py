@@ -2,13 +2,12 @@
 
 from itertools import takewhile
 
-from sqlalchemy import Connection, and_, func, not_, or_, select, update
+from sqlalchemy import Connection, and_, func, or_, select, update
 
 from openbrain.adapters.sql.engine.database import TimedPart
-from openbrain.adapters.sql.memories.conditions import compiled
+from openbrain.adapters.sql.memories.conditions import free, held
 from openbrain.adapters.sql.memories.rows import read_rows
 from openbrain.adapters.sql.schema.tables import memories, memory_history
-from openbrain.adapters.sql.tenants.lifecycle.subjects import held
 from openbrain.adapters.sql.writes.erasing import erase_rows, locked
 from openbrain.domain.access.visibility import matcher
 from openbrain.domain.memory import DAY, Reason
@@ -32,8 +31,8 @@ class SqlRetention(TimedPart):
 def _erase_ended(
     connection: Connection, workspace_id: str, reason: Reason, before: int, limit: int, origin: Origin, now: int
 ) -> int:
-    free = not_(compiled(held(connection, workspace_id)))
-    past = and_(memories.c.workspace_id == workspace_id, memories.c.reason == reason.value, before > _ENDED_AT, free)
+    ended = and_(memories.c.workspace_id == workspace_id, memories.c.reason == reason.value, before > _ENDED_AT)
+    past = and_(ended, free(connection, workspace_id))
     ids = connection.scalars(select(memories.c.id).where(past).limit(limit)).all()
     rows = locked(connection, and_(memories.c.id.in_(ids), past)) if ids else []
     if rows:
