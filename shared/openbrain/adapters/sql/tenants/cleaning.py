@@ -215,7 +215,9 @@ def _clean_table(
     query = select(*keys, *(table.c[name] for name in names)).where(
         *kept.of(operation.workspace_id, party), *kept.behind(after)
     )
-    rows = connection.execute(query.order_by(*keys).limit(_AT_ONCE)).all()
+    query = query.order_by(*keys).limit(_AT_ONCE)
+    # Locked: what another clean or an edit wrote meanwhile would be overwritten.
+    rows = connection.execute(query if dry_run else query.with_for_update()).all()
     changes: dict[other_texts.Keys, dict[str, str]] = {}
     for row in rows:
         texts = dict(zip(names, row[len(keys) :], strict=True))
