@@ -46,6 +46,7 @@ class RetentionJob:
             done.append(await self._store.operations.purge_operations(before[OPERATIONS], self._limit, workspace))
         if HISTORY in before:
             done.append(await self._blank(document, before[HISTORY]))
+            done.append(await self._store.retention.drop_earlier_texts(workspace, before[HISTORY], self._limit))
         return max(done)
 
     async def _blank(self, document: PolicyDocument, before: int) -> int:
