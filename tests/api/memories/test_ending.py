@@ -189,22 +189,6 @@ async def test_a_filter_ends_what_a_replica_stored_whose_clock_is_ahead(brain: B
     assert done["operation"]["result"] == {"erased": 2}
 
 
-async def test_a_filter_leaves_what_a_legal_hold_covers_and_says_how_many(brain: Brain) -> None:
-    async with http(brain.app(), await brain.key(permissions=frozenset(Permission))) as ada:
-        await remembered(ada, "one", "two", project="shop")
-        await remembered(ada, "evidence", project="shop", tags=["trial"])
-        await ada.put("/v1/admin/lifecycle", json={"legal_hold": [{"tags": ["trial"]}]})
-        async with at_work(brain):
-            body = {"project": "shop", "dry_run": False}
-            done = (await ada.post(FORGET_ALL, json=body, headers={"prefer": "wait=30"})).json()
-        again = (await ada.post(FORGET_ALL, json={"project": "shop", "dry_run": False, "erase": True})).json()
-        assert await contents(ada) == {"evidence"}
-
-    assert (done["count"], done["held"], len(done["sample"])) == (2, 1, 2)
-    assert done["operation"]["result"] == {"forgotten": 2, "held": 1}
-    assert (again["count"], again["held"], again["operation"]) == (0, 1, None)
-
-
 async def test_a_filter_that_leaves_all_in_is_refused(brain: Brain) -> None:
     async with http(brain.app(), await brain.key()) as ada:
         refused(await ada.post(FORGET_ALL, json={}), 422)

@@ -1,6 +1,6 @@
 """Selection of everything about an agent or person, shared by export and erasure, and its preview."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,7 +68,16 @@ def shown(matching: "BulkEnded", what: str) -> None:
         print(f"and {matching.beside} messages, questions and signals")
     if matching.held:
         print(f"{matching.held} more match, but stay: a legal hold covers them")
-    for item in matching.sample:
+    _listed(matching.sample, matching.count)
+    if matching.merged:
+        print(
+            f"{matching.merged} more, which some of them were merged into, may hold their words; --merged erases them:"
+        )
+        _listed(matching.merged_sample, matching.merged)
+
+
+def _listed(sample: Sequence[str], count: int) -> None:
+    for item in sample:
         print(f"  {item}")
-    if matching.count > len(matching.sample):
+    if count > len(sample):
         print("  ...")

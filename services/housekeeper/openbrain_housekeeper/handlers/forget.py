@@ -39,7 +39,8 @@ class Forgetting:
         reached = operation.result.get(REACHED)
         made_by = int(request["made_by"] if reached is None else reached)
         condition, whole = stored_criteria.condition(stored, self._clock.now()), bool(stored.get(stored_criteria.WHOLE))
-        bulk = Bulk(condition=condition, made_by=made_by, ended=whole)
+        merged = stored_criteria.all_seen(stored) if erase and request.get("merged") else None
+        bulk = Bulk(condition=condition, made_by=made_by, ended=whole, merged=merged)
         origin = Origin(actor=operation.actor)
         ended = await self._store.writes.end_living(bulk, CHUNK, origin, str(request["reason"]), erase=erase)
         done = operation.done + ended.rows

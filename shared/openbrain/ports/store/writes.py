@@ -102,6 +102,9 @@ class Erasure:
 
     memory: Memory
     operation: Operation | None
+    merged: Sequence[str] = ()
+    """Memories that may hold its words: those that dedupe or consolidate merged it into, unless they are erased too.
+    Only those that the viewer sees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +115,8 @@ class Bulk:
     made_by: int
     ended: bool = False
     """Include ended memories, except erased ones."""
+    merged: Condition | None = None
+    """An erasure includes the memories that dedupe or consolidate merged its matches into, if they match this."""
 
 
 @dataclass(frozen=True, slots=True)

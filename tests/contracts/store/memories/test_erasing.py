@@ -2,7 +2,6 @@
 
 import json
 from array import array
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from openbrain.domain.access.visibility import everything as all_of
 from openbrain.domain.errors import Conflict, NotFound, Outdated
 from openbrain.domain.ids import content_hash, joined_hash, uuid7
 from openbrain.domain.memory import Memory, Reason, Scope
-from openbrain.ports.lifecycle import PolicyDocument
 from openbrain.ports.store.generations import IndexKind
 from openbrain.ports.store.index_entries import Embedded, Mark
 from openbrain.ports.store.transfer import HistoryRow, Landed
@@ -262,37 +260,6 @@ async def test_all_that_match_end_a_few_at_a_time(store: SqlStore, database: Dat
     assert sorted(each.request["ids"][0] for each in queued) == (
         sorted([made["a1"].id, made["a2"].id]) if erase else []
     )
-
-
-@pytest.mark.parametrize("erase", [False, True])
-async def test_what_a_legal_hold_covers_outlasts_a_bulk_operation(
-    store: SqlStore, database: Database, erase: bool
-) -> None:
-    made = await filed(store)
-    held, past = (
-        await stored(store.writes, "held", tags=("trial",)),
-        await stored(store.writes, "past", tags=("trial",)),
-    )
-    await store.writes.forget(past.id, viewer(), origin(), "")
-    await hold(store, Criteria(tags=("trial",)))
-    await hold(store, Criteria(), workspace="w2")
-    bulk = replace(living(), condition=all_of("w1", Criteria()), ended=erase)
-
-    measured = await store.writes.measure_living(bulk.condition, ended=erase)
-    assert (measured.rows, measured.held, measured.free) == ((6, 2, 4) if erase else (5, 1, 4))
-    assert held.id not in await store.writes.sample_living(bulk, 9)
-    assert (await store.writes.end_living(bulk, 9, origin(), "tidy", erase=erase)).rows == 4
-    assert (await store.writes.end_living(bulk, 9, origin(), "tidy", erase=erase)).rows == 0
-
-    assert (await row(database, held.id)).alive(START)
-    assert (await row(database, past.id)).content == "past"
-    assert (await row(database, made["theirs"].id)).alive(START)
-    await store.policies.set_document(PolicyDocument(workspace_id="w1", given={}))
-    assert (await store.writes.end_living(bulk, 9, origin(), "tidy", erase=erase)).rows == (2 if erase else 1)
-
-
-async def hold(store: SqlStore, *holds: Criteria, workspace: str = "w1") -> None:
-    await store.policies.set_document(PolicyDocument(workspace_id=workspace, given={}, holds=holds))
 
 
 async def test_the_files_are_scrubbed(store: SqlStore) -> None:

@@ -23,7 +23,7 @@ from openbrain.adapters.sql.tenants.lifecycle.applying import NOTE_CHARS, note_o
 from openbrain.adapters.sql.tenants.lifecycle.subjects import PLACE, following
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
-from openbrain.adapters.sql.writes.erasing import locked, queue_purge, traces_of
+from openbrain.adapters.sql.writes.erasing import locked, merged_beside, queue_purge, traces_of
 from openbrain.adapters.sql.writes.quotas import recount
 from openbrain.domain.access.visibility import everything, matcher
 from openbrain.domain.ids import content_hash, uuid7
@@ -41,6 +41,7 @@ from openbrain.ports.cleaning import (
 )
 from openbrain.ports.lifecycle import Action, Place, Selection
 from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.writes import Bulk
 from openbrain.usecases.content.cleaning import summary
 
 _NOT_ERASED = func.coalesce(memories.c.reason, "") != Reason.ERASED.value
@@ -81,6 +82,9 @@ class SqlCleansing(TimedPart):
         self, workspace_id: str, party: Party, after: OtherTextsCursor | None
     ) -> tuple[Sequence[OtherText], OtherTextsCursor | None]:
         return await self._read(other_texts.page, workspace_id, party, after)
+
+    async def merged_beside(self, bulk: Bulk) -> Sequence[str]:
+        return await self._read(merged_beside, bulk)
 
     async def spellings(self, workspace_id: str) -> tuple[Spellings, Spellings]:
         return await self._read(_spellings, workspace_id)

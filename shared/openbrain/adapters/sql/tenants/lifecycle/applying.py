@@ -11,7 +11,7 @@ from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as table
 from openbrain.adapters.sql.schema.memory_rows import columns_of, json_text
-from openbrain.adapters.sql.schema.tables import memories, memory_lineage, memory_usage
+from openbrain.adapters.sql.schema.tables import MERGED, memories, memory_lineage, memory_usage
 from openbrain.adapters.sql.schema.tables import operations as operations_table
 from openbrain.adapters.sql.tenants.lifecycle.subjects import decided, eligible
 from openbrain.adapters.sql.work.operations import OPEN
@@ -28,8 +28,6 @@ from openbrain.ports.lifecycle import Action, Change, Decide, GroupResult, Selec
 from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.writes import Origin
 
-MERGED = "merged"
-"""The kind of lineage from a memory to those it replaces."""
 NOTE_CHARS = 500
 _BOOKKEEPING = {"version", "revision", "updated_at", "dedupe_key"}
 

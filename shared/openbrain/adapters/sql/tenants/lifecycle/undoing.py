@@ -10,8 +10,8 @@ from sqlalchemy import Connection, delete, func, select, update
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as table
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, columns_of, memory_from_row
-from openbrain.adapters.sql.schema.tables import memories, memory_lineage
-from openbrain.adapters.sql.tenants.lifecycle.applying import MERGED, change_use, note_of, origin_of, runs
+from openbrain.adapters.sql.schema.tables import MERGED, memories, memory_lineage
+from openbrain.adapters.sql.tenants.lifecycle.applying import change_use, note_of, origin_of, runs
 from openbrain.adapters.sql.tenants.lifecycle.subjects import with_use
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.editing import make_way, store_edit
