@@ -11,14 +11,16 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema.tables import recalls
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.adapters.sql.writes import locked_reads
+from openbrain.adapters.sql.writes import erasing, locked_reads
+from openbrain.domain.access.visibility import Criteria, everything
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Memory
 from openbrain.ports.cleaning import Cleaned, MemoryTexts
 from openbrain.ports.lifecycle import CLEAN, UNDO, Action, Change, PolicyDocument, Subject, Undone, Use
 from openbrain.ports.store.memories import RecallRecord
+from openbrain.ports.store.writes import Bulk
 from tests.contracts.store.work.test_lifecycle import all_undone, archive_all, running, selected
-from tests.support.store.fixtures import FakeClock, stored, write
+from tests.support.store.fixtures import FakeClock, origin, stored, viewer, write
 
 
 @pytest.fixture
@@ -86,6 +88,25 @@ async def test_what_is_cleaned_stays_a_second_one(shared: SqlStore, clock: FakeC
     assert await shared.cleansing.clean(operation, selected(clock), [one.id], clean) == 1
 
     assert (await shared.memories.rows([one.id]))[one.id].content == "two"
+
+
+async def test_what_ends_meanwhile_does_not_end_a_bulk_forget(
+    shared: SqlStore, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stored(shared.writes, "first")
+    gone = [(await stored(shared.writes, "second", now=clock.now() + 1)).id]
+    newest = erasing.newest
+
+    def overtaken(connection: Connection, bulk: Bulk, limit: int) -> list[str]:
+        found = newest(connection, bulk, limit)
+        while gone:
+            await_only(shared.writes.forget(gone.pop(), viewer(), origin("bob"), ""))
+        return found
+
+    monkeypatch.setattr(erasing, "newest", overtaken)
+    bulk = Bulk(condition=everything("w1", Criteria()), made_by=clock.now() + 1)
+
+    assert (await shared.writes.end_living(bulk, 1, origin(), "", erase=False)).rows == 1
 
 
 async def test_a_recall_at_the_same_time_is_counted(shared: SqlStore, clock: FakeClock) -> None:

@@ -79,8 +79,10 @@ def erase_memory(
 def end_living(
     connection: Connection, bulk: Bulk, limit: int, origin: Origin, note: str, now: int, *, erase: bool
 ) -> Ended:
-    ids = newest(connection, bulk, limit)
-    rows = locked(connection, and_(memories.c.id.in_(ids), _free_matches(connection, bulk))) if ids else []
+    rows: list[Memory] = []
+    # Again if others have changed all of them before they were locked: none would mean that nothing is left.
+    while not rows and (ids := newest(connection, bulk, limit)):
+        rows = locked(connection, and_(memories.c.id.in_(ids), _free_matches(connection, bulk)))
     if not rows:
         return Ended(0)
     reached = min(row.created_at for row in rows)
