@@ -131,6 +131,24 @@ async def test_the_audit_keeps_who_and_when_and_no_more_what(
     assert [each.content for each in past] == ["held"], "the earlier text of the other is no longer known"
 
 
+async def test_the_audit_of_what_is_no_longer_held_follows_within_a_day(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    one = await stored(store.writes, "one", project="trial")
+    await decided(store, "w1", TRIAL, history_days=10)
+    job = RetentionJob(Store(store, clock), 500)
+    clock.advance(11 * DAY)
+    while await job.round():
+        pass
+    await store.writes.update(Edit(memory_id=one.id, viewer=viewer(), origin=origin(), project="shop"))
+    clock.advance(DAY)
+
+    while await job.round():
+        pass
+
+    assert (await store.memories.history(one.id))[0].after is None
+
+
 async def test_what_undoes_a_change_keeps_no_text_for_longer_than_the_audit(
     store: SqlStore, database: Database, clock: FakeClock
 ) -> None:
