@@ -206,7 +206,7 @@ def merged_beside(connection: Connection, bulk: Bulk) -> list[str]:
     matched = _free_matches(connection, bulk)
     link = memory_lineage.c
     merged = exists().where(link.parent_id == memories.c.id, link.kind == MERGED).correlate(memories)
-    sources = connection.scalars(select(memories.c.id).where(matched, merged)).all()
+    sources = connection.scalars(select(memories.c.id).where(merged, matched)).all()
     found = _merged_of(connection, sources, bulk.merged)
     matches = {row.id for row in among(connection, select(memories.c.id).where(matched), memories.c.id, found)}
     return [memory_id for memory_id in found if memory_id not in matches]
