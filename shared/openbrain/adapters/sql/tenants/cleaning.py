@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Column, Connection, and_, bindparam, delete, func, select, update
+from sqlalchemy import Column, ColumnElement, Connection, and_, bindparam, delete, func, or_, select, update
 
 from openbrain.adapters.sql.agents.standing_queries import forget_vectors
 from openbrain.adapters.sql.engine.database import TimedPart
@@ -219,22 +219,34 @@ def _clean_table(
     query = select(*keys, *(table.c[name] for name in names)).where(
         *kept.of(operation.workspace_id, party), *kept.behind(after)
     )
-    query = query.order_by(*keys).limit(_AT_ONCE)
-    # Locked: what another clean or an edit wrote meanwhile would be overwritten.
-    rows = connection.execute(query if dry_run else query.with_for_update()).all()
-    changes: dict[other_texts.Keys, dict[str, str]] = {}
-    for row in rows:
-        texts = dict(zip(names, row[len(keys) :], strict=True))
-        new = {name: clean(text)[: _limit(table.c[name])] for name, text in texts.items() if text}
-        if new := {name: text for name, text in new.items() if text != texts[name]}:
-            changes[tuple(row[: len(keys)])] = new
-    if not dry_run:
+    rows = connection.execute(query.order_by(*keys).limit(_AT_ONCE)).all()
+    changes = _changes(kept, rows, clean)
+    if changes and not dry_run:
+        # Read again, locked: what another clean or an edit has written meanwhile would be overwritten.
+        these = or_(*(_row_of(keys, key) for key in changes))
+        changes = _changes(kept, connection.execute(query.where(these).order_by(*keys).with_for_update()).all(), clean)
         if table is standing_queries and changes:
             forget_vectors(connection, operation.workspace_id, [query_id for (query_id,) in changes])
         for key, new in changes.items():
-            this = [column == value for column, value in zip(keys, key, strict=True)]
-            connection.execute(update(table).where(*this).values(new))
+            connection.execute(update(table).where(_row_of(keys, key)).values(new))
     return len(changes), tuple(rows[-1][: len(keys)]) if len(rows) == _AT_ONCE else None
+
+
+def _changes(
+    kept: other_texts.Texts, rows: Sequence[Sequence[Any]], clean: CleanText
+) -> dict[other_texts.Keys, dict[str, str]]:
+    """Return the new texts of the rows that change, by primary key. A row is its key and its texts."""
+    changes: dict[other_texts.Keys, dict[str, str]] = {}
+    for row in rows:
+        key, texts = tuple(row[: len(kept.keys)]), dict(zip(kept.names, row[len(kept.keys) :], strict=True))
+        new = {name: clean(text)[: _limit(kept.table.c[name])] for name, text in texts.items() if text}
+        if new := {name: text for name, text in new.items() if text != texts[name]}:
+            changes[key] = new
+    return changes
+
+
+def _row_of(keys: "Sequence[Column[Any]]", key: other_texts.Keys) -> ColumnElement[bool]:
+    return and_(*(column == value for column, value in zip(keys, key, strict=True)))
 
 
 def _limit(column: "Column[Any]") -> int | None:
