@@ -18,7 +18,7 @@ from openbrain.domain.memory import Memory
 from openbrain.ports.cleaning import Cleaned, MemoryTexts
 from openbrain.ports.lifecycle import CLEAN, UNDO, Action, Change, PolicyDocument, Subject, Undone, Use
 from openbrain.ports.store.memories import RecallRecord
-from openbrain.ports.store.writes import Bulk
+from openbrain.ports.store.writes import Bulk, Edit, Ended
 from tests.contracts.store.work.test_lifecycle import all_undone, archive_all, running, selected
 from tests.support.store.fixtures import FakeClock, origin, stored, viewer, write
 
@@ -90,23 +90,27 @@ async def test_what_is_cleaned_stays_a_second_one(shared: SqlStore, clock: FakeC
     assert (await shared.memories.rows([one.id]))[one.id].content == "two"
 
 
-async def test_what_ends_meanwhile_does_not_end_a_bulk_forget(
-    shared: SqlStore, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("moved", [False, True])
+async def test_what_ends_or_moves_meanwhile_does_not_end_a_bulk_forget(
+    shared: SqlStore, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, moved: bool
 ) -> None:
-    await stored(shared.writes, "first")
-    gone = [(await stored(shared.writes, "second", now=clock.now() + 1)).id]
+    first = await stored(shared.writes, "first", project="p")
+    gone = [(await stored(shared.writes, "second", project="p", now=clock.now() + 1)).id]
     newest = erasing.newest
 
     def overtaken(connection: Connection, bulk: Bulk, limit: int) -> list[str]:
         found = newest(connection, bulk, limit)
         while gone:
-            await_only(shared.writes.forget(gone.pop(), viewer(), origin("bob"), ""))
+            memory_id = gone.pop()
+            move = Edit(memory_id=memory_id, viewer=viewer(), origin=origin("bob"), project="q")
+            forget = shared.writes.forget(memory_id, viewer(), origin("bob"), "") if not moved else None
+            await_only(forget or shared.writes.update(move))
         return found
 
     monkeypatch.setattr(erasing, "newest", overtaken)
-    bulk = Bulk(condition=everything("w1", Criteria()), made_by=clock.now() + 1)
+    bulk = Bulk(condition=everything("w1", Criteria(project="p", only_project=True)), made_by=clock.now() + 1)
 
-    assert (await shared.writes.end_living(bulk, 1, origin(), "", erase=False)).rows == 1
+    assert await shared.writes.end_living(bulk, 1, origin(), "", erase=False) == Ended(1, first.created_at)
 
 
 async def test_a_recall_at_the_same_time_is_counted(shared: SqlStore, clock: FakeClock) -> None:
