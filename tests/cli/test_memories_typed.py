@@ -10,7 +10,10 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
+from openbrain.domain.access.visibility import Criteria
 from openbrain.domain.errors import Invalid, NotFound
+from openbrain.ports.lifecycle import PolicyDocument
+from openbrain.ports.store.transfer import Link
 from openbrain_cli.main import app
 from tests.support.api.brain import Brain
 from tests.support.api.served import served
@@ -150,3 +153,30 @@ async def test_an_export_of_no_subject_is_no_export_of_everything(terminal: Term
         with pytest.raises(Invalid, match=f"{option}: has no value"):
             await terminal.run("export", str(tmp_path / "anna.ndjson"), option, "")
     assert not [*tmp_path.glob("anna*")]
+
+
+async def test_what_stays_after_an_erasure_is_named_before_it(terminal: Terminal, brain: Brain) -> None:
+    """By a legal hold, or because a memory was merged into another one."""
+    ids = []
+    for text in ("Anna held.", "Anna says.", "Both say."):
+        told, _ = await terminal.run("remember", text, "--type", "fact", "--tag", text.split()[-1], "--json")
+        ids.append(orjson.loads(told)["id"])
+    held, source, into = ids
+    holds = (Criteria(tags=("held.",)),)
+    await brain.store.policies.set_document(PolicyDocument(workspace_id="w1", given={}, holds=holds))
+    await brain.store.transfer.load("w1", [Link(child_id=into, parent_id=source, kind="merged", created_at=1)])
+
+    exported, _ = await terminal.run("export", "--matching", "anna", "--dry-run")
+    would, _ = await terminal.run("erase", "--matching", "anna", "--dry-run")
+    one, _ = await terminal.run("erase", source, "--dry-run")
+    erased, said = await terminal.run("erase", source, "--yes")
+    nothing, _ = await terminal.run("erase", "--matching", "anna", "--yes")
+
+    assert exported.startswith("2 would be exported\n")
+    merged = f"1 more, which some of them were merged into, may hold their words; --merged erases them:\n  {into}\n"
+    assert would == f"1 would be erased\n1 more match, but stay: a legal hold covers them\n  {source}\n{merged}"
+    assert one.endswith(f"these replaced it and may hold its words: {into}\n")
+    assert erased == f"{source}  erased\n"
+    assert f"it was merged into these, which may hold its words; erase them too if these must go: {into}\n" in said
+    assert nothing == "0 erased: a legal hold covers all 1 that match\n"
+    assert held not in would

@@ -27,6 +27,10 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show which memorie
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 Erase = Annotated[bool, typer.Option("--erase", help="Erase them instead of forgetting them. Can't be undone.")]
 
+Merged = Annotated[
+    bool, typer.Option("--merged", help="Erase also the memories that dedupe or consolidate merged these into.")
+]
+
 
 @command(
     "openbrain forget 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --reason 'no longer true'",
@@ -43,6 +47,7 @@ def forget(
     reason: Reason = "",
     dry_run: DryRun = False,
     erase: Erase = False,
+    merged: Merged = False,
     yes: Yes = False,
     wait: Wait = 0,
     json: AsJson = False,
@@ -52,9 +57,11 @@ def forget(
         if memory_id is not None:
             raise Invalid("", "give an ID or --all-matching, not both")
         narrowed.refuse_empty()
-        filters = narrowed.filters(to.profile)
+        filters = {**narrowed.filters(to.profile), "merged": merged}
         _forget_matching(to, filters, reason=reason, dry_run=dry_run, erase=erase, yes=yes, json=json)
         return
+    if merged:
+        raise Invalid("", "--merged is for --all-matching")
     if memory_id is None:
         raise Invalid("", "give the ID of a memory, or --all-matching with options that select memories")
     session = narrowed.session_id or ""
@@ -87,6 +94,7 @@ def erase(
     reason: Reason = "",
     session: Session = "",
     dry_run: DryRun = False,
+    merged: Merged = False,
     yes: Yes = False,
     wait: Wait = 0,
     json: AsJson = False,
@@ -98,10 +106,12 @@ def erase(
     """
     filters = texts.over(given(author=to.agent) if memory_id is None else {})
     if memory_id is None and filters:
-        _erase_subject(to, filters, reason=reason, dry_run=dry_run, yes=yes, json=json)
+        _erase_subject(to, {**filters, "merged": merged}, reason=reason, dry_run=dry_run, yes=yes, json=json)
         return
-    if memory_id is None or filters:
-        raise Invalid("", "give the ID of a memory, or --agent, --speaker, --matching, not both")
+    if memory_id is None or filters or merged:
+        raise Invalid(
+            "", "give the ID of a memory, or --agent, --speaker, --matching, not both; --merged is for the latter"
+        )
     memory_id = _whole_id(to, memory_id, session)
     _erase(to, memory_id, reason=reason, session=session, dry_run=dry_run, yes=yes, wait=wait, json=json)
 
@@ -128,16 +138,24 @@ def _erase(
         as_json(erasure)
         return
     print(f"{erasure.id}  erased")
+    if ids := ", ".join(erasure.merged):
+        say(f"it was merged into these, which may hold its words; erase them too if these must go: {ids}")
     if erasure.operation_id is not None:
         operation = erasure.operation_id
         say(f"its remaining traces are removed by operation {operation}: openbrain operations watch {operation}")
 
 
 def _would(to: Speaking, memory_id: str, session: str, what: str, *, json: bool) -> None:
-    memory = to.ask(lambda brain: brain.memory(memory_id, session_id=session))
+    memory = to.ask(lambda brain: brain.memory(memory_id, session_id=session, history=what == "erase"))
+    memory = memory.model_copy(update={"history": None, "next_cursor": None})  # only its lineage is of interest
     past = "erased" if what == "erase" else "forgotten"
     text = f"{memory.id}  is {memory.state.value}; would be {past}: {one_line(memory.content)[:200]}"
-    as_json({f"would_{what}": memory}) if json else print(text)
+    if json:
+        as_json({f"would_{what}": memory})
+        return
+    print(text)
+    if what == "erase" and memory.lineage is not None and memory.lineage.children:
+        print(f"these replaced it and may hold its words: {', '.join(memory.lineage.children)}")
 
 
 def _forget_matching(
@@ -157,9 +175,11 @@ def _forget_matching(
     if json:
         as_json(ended)
     elif ended.operation is None:
-        print(f"0 {what}: nothing matches")
+        print(f"0 {what}: {f'a legal hold covers all {ended.held} that match' if ended.held else 'nothing matches'}")
     else:
         print(f"{ended.operation.done} {what}  (operation {ended.operation.id} is {ended.operation.status.value})")
+        if held := ended.operation.result.get("held"):
+            print(f"{held} stay: a legal hold covers them")
 
 
 async def _until_ended(brain: "OpenBrain", filters: Mapping[str, Any], *, reason: str, erase: bool) -> "BulkEnded":

@@ -256,6 +256,7 @@ class ThoughtsEnded(Answer):
     """The number of thoughts to end, and the operation that ends them; null if there are none."""
 
     deleted: int
+    held: int = Field(0, description="Number of thoughts that match too, but stay under a legal hold.")
     operation_id: str | None = None
 
 

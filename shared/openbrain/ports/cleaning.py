@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from openbrain.domain.memory import Memory
 from openbrain.ports.lifecycle import Place, Selection
 from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.writes import Bulk
 
 
 class HistoryText(NamedTuple):
@@ -87,6 +88,9 @@ class Cleansing(Protocol):
         self, workspace_id: str, party: Party, after: OtherTextsCursor | None
     ) -> tuple[Sequence[OtherText], OtherTextsCursor | None]:
         """Return a page of the rows that `count_beside` counts, and the cursor of the next page; None at the end."""
+
+    async def merged_beside(self, bulk: Bulk) -> Sequence[str]:
+        """Return ids of the memories that are no matches themselves, and that `bulk.merged` includes."""
 
     async def spellings(self, workspace_id: str) -> tuple[Spellings, Spellings]:
         """Return the spellings of tags, and those of projects."""

@@ -34,3 +34,6 @@ class Retention(Protocol):
     async def blank_history(self, workspace_id: str, before: int, after: int, limit: int) -> Walked:
         """Remove memory contents from audit lines written before `before`, among the `limit` lines behind number
         `after`. Who did what and when is kept."""
+
+    async def drop_earlier_texts(self, workspace_id: str, before: int, limit: int) -> int:
+        """Remove what undoes the changes made before `before`, if it holds texts as they were. Return how many."""

@@ -29,6 +29,11 @@ def erased_party(stored: Mapping[str, Any]) -> Party | None:
     return party(Criteria.of(stored["criteria"])) if stored.get(WHOLE) else None
 
 
+def all_seen(stored: Mapping[str, Any]) -> AllOf:
+    """The condition for all that the viewer of criteria that `kept` stored may see, ended or not."""
+    return condition({**stored, "criteria": {}}, 0)
+
+
 def condition(stored: Mapping[str, Any], now: int) -> AllOf:
     """The condition that `kept` stored. Raise `KeyError` or `ValueError` if the values have another form."""
     viewer = dict(stored["viewer"])

@@ -1,6 +1,6 @@
 """Selection of everything about an agent or person, shared by export and erasure, and its preview."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,10 +52,11 @@ async def is_admin(brain: "OpenBrain") -> bool:
 
 
 def preview(to: Connection, filters: Mapping[str, Any], what: str, *, json: bool) -> None:
-    """Show the number of matching memories, and the first of them."""
+    """Show the number of matching memories, and the first of them. A legal hold doesn't keep them from being read."""
 
     async def work(brain: "OpenBrain") -> "BulkEnded":
-        return await brain.forget_matching(whole=await is_admin(brain), **filters)
+        matching = await brain.forget_matching(whole=await is_admin(brain), **filters)
+        return matching.model_copy(update={"count": matching.count + matching.held, "held": 0})
 
     matching = to.ask(work)
     as_json(matching) if json else shown(matching, what)
@@ -65,7 +66,18 @@ def shown(matching: "BulkEnded", what: str) -> None:
     print(f"{matching.count} would be {what}")
     if matching.beside:
         print(f"and {matching.beside} messages, questions and signals")
-    for item in matching.sample:
+    if matching.held:
+        print(f"{matching.held} more match, but stay: a legal hold covers them")
+    _listed(matching.sample, matching.count)
+    if matching.merged:
+        print(
+            f"{matching.merged} more, which some of them were merged into, may hold their words; --merged erases them:"
+        )
+        _listed(matching.merged_sample, matching.merged)
+
+
+def _listed(sample: Sequence[str], count: int) -> None:
+    for item in sample:
         print(f"  {item}")
-    if matching.count > len(matching.sample):
+    if count > len(sample):
         print("  ...")

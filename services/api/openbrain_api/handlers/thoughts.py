@@ -222,16 +222,18 @@ async def end_thought(call: Call[Nothing, EndThoughtQuery]) -> Response:
     cost=10,
 )
 async def end_thoughts(call: Call[Nothing, EndThoughtsQuery]) -> Response:
-    """Delete all thoughts of a source, or with given metadata."""
+    """Delete all thoughts of a source, or with given metadata, except those under a legal hold."""
     query, now = call.query, call.api.clock.now()
     viewer = call.actor.viewer(session_of(query.session_id, query.metadata))
     kept = stored_criteria.kept(viewer, thought_criteria(query.source, query.metadata, query.metadata_id))
     living = await call.api.store.writes.measure_living(stored_criteria.condition(kept, now))
-    if not living.rows:
-        return plain({"deleted": 0, "operation_id": None})
+    held = {"held": living.held} if living.held else {}
+    if not living.free:
+        return plain({"deleted": 0, "operation_id": None, **held})
     started = await start_forgetting(call, kept, living, erase=query.erase, reason="")
     _, headers = await awaited(call, started)
-    return Response(202, to_json({"deleted": living.rows, "operation_id": started.id}), headers=headers)
+    ending = {"deleted": living.free, "operation_id": started.id, **held}
+    return Response(202, to_json(ending), headers=headers)
 
 
 @Route("GET", "/v1/stats", permission=Permission.BRAIN_READ, response=ThoughtStats, cost=5)

@@ -1,4 +1,5 @@
-"""Operation `forget`: forget or erase all memories that a filter matches and the requester may see."""
+"""Operation `forget`: forget or erase all memories that a filter matches and the requester may see, except those under
+a legal hold."""
 
 import re
 
@@ -17,6 +18,8 @@ CHUNK = 200
 REACHED = "reached"
 """Key in the result: creation time of the last memory ended so far. The next step starts there instead of at the newest
 memory."""
+HELD = "held"
+"""Key in the result: the number of matches that a legal hold keeps."""
 TO_STRIKE_OUT = "to_strike_out"
 """Key in the result: the number of texts beside memories that the next step strikes out."""
 
@@ -36,7 +39,8 @@ class Forgetting:
         reached = operation.result.get(REACHED)
         made_by = int(request["made_by"] if reached is None else reached)
         condition, whole = stored_criteria.condition(stored, self._clock.now()), bool(stored.get(stored_criteria.WHOLE))
-        bulk = Bulk(condition=condition, made_by=made_by, ended=whole)
+        merged = stored_criteria.all_seen(stored) if erase and request.get("merged") else None
+        bulk = Bulk(condition=condition, made_by=made_by, ended=whole, merged=merged)
         origin = Origin(actor=operation.actor)
         ended = await self._store.writes.end_living(bulk, CHUNK, origin, str(request["reason"]), erase=erase)
         done = operation.done + ended.rows
@@ -48,6 +52,8 @@ class Forgetting:
             # Start again from the newest: a memory may match only since a recent change.
             return Progress(done=done, total=total, result={past: done})
         result = {past: total}
+        if held := (await self._store.writes.measure_living(condition, ended=whole)).held:
+            result[HELD] = held
         if erase:
             if party := stored_criteria.erased_party(stored):
                 counted = operation.result.get(TO_STRIKE_OUT)

@@ -20,8 +20,8 @@ class RetentionJob:
 
     def __init__(self, store: Store, limit: int) -> None:
         self._store, self._limit = store, limit
-        self._walked: dict[str, tuple[int, int]] = {}
-        """By workspace: the document's update time, and the last audit line examined since."""
+        self._walked: dict[str, tuple[int, int, int]] = {}
+        """By workspace: the document's update time, when the walk began, and the last audit line examined since."""
 
     async def round(self) -> int:
         """Return the largest number removed of any kind; the limit means there is more. By the database's clock."""
@@ -45,13 +45,15 @@ class RetentionJob:
         if OPERATIONS in before:
             done.append(await self._store.operations.purge_operations(before[OPERATIONS], self._limit, workspace))
         if HISTORY in before:
-            done.append(await self._blank(document, before[HISTORY]))
+            done.append(await self._blank(document, before[HISTORY], now))
+            done.append(await self._store.retention.drop_earlier_texts(workspace, before[HISTORY], self._limit))
         return max(done)
 
-    async def _blank(self, document: PolicyDocument, before: int) -> int:
-        since, after = self._walked.get(document.workspace_id, (0, 0))
-        if since != document.updated_at:
-            after = 0  # start again: the days changed, or a hold was lifted
+    async def _blank(self, document: PolicyDocument, before: int, now: int) -> int:
+        since, began, after = self._walked.get(document.workspace_id, (0, 0, 0))
+        # Start again: the days or the holds have changed; or memories that were held may have changed by now.
+        if since != document.updated_at or (document.holds and now - began >= DAY):
+            began, after = now, 0
         walked = await self._store.retention.blank_history(document.workspace_id, before, after, LINES)
-        self._walked[document.workspace_id] = document.updated_at, walked.last
+        self._walked[document.workspace_id] = document.updated_at, began, walked.last
         return self._limit if walked.more else walked.blanked

@@ -40,15 +40,17 @@ class Erasures:
         erase: bool = False,
         dry_run: bool = True,
         whole: bool = False,
+        merged: bool = False,
         **filters: Unpack[SubjectFilters],
     ) -> BulkEnded:
         """End all memories that match the filters (at least one is needed). By default a dry run. `whole`: include
-        every agent's memories and those that have ended (needs an admin key, and `erase` or a dry run)."""
+        every agent's memories and those that have ended (needs an admin key, and `erase` or a dry run). `merged`:
+        erase also what dedupe or consolidate merged the matches into."""
         if filters and self.org:
             filters.setdefault("org", self.org)  # never the only filter, which would match the complete org
         author = filters.pop("author", None)
         body: dict[str, object] = {**filters, "dry_run": dry_run, "erase": erase}
-        body |= filled(agent_id=author, reason=reason, whole=whole)
+        body |= filled(agent_id=author, reason=reason, whole=whole, merged=merged)
         path = "/v1/brain/forget"
         return await self._wire.ask(BulkEnded, "POST", path, body=body, repeat=dry_run, well=(200, 202))
 

@@ -154,6 +154,13 @@ class BulkBody(SubjectFilters, extra="forbid"):
     reason: Note | None = None
     dry_run: Annotated[bool, Field(strict=True, description="Only report what would end.")] = True
     erase: Annotated[bool, Field(strict=True, description="Erase the memories. Can't be undone.")] = False
+    merged: Annotated[
+        bool,
+        Field(
+            strict=True,
+            description="Erase also the memories that dedupe or consolidate merged these into; only with `erase`.",
+        ),
+    ] = False
     whole: Annotated[
         bool,
         Field(
@@ -170,6 +177,8 @@ class BulkBody(SubjectFilters, extra="forbid"):
             raise ValueError(f"give at least one of {', '.join(names)}")
         if self.whole and not (self.erase or self.dry_run):
             raise ValueError("whole includes memories that have ended, which can't be forgotten again: set erase")
+        if self.merged and not self.erase:
+            raise ValueError("merged includes memories that are erased with those that match: set erase")
         return self
 
 
@@ -307,6 +316,11 @@ class Ended(Forgotten):
 
     erased: bool
     operation_id: str | None = Field(description="null if it was not erased, or if the operation is no longer kept.")
+    merged: tuple[str, ...] = Field(
+        (),
+        description="If erased: ids of memories that may hold its words, because dedupe or consolidate merged it into "
+        "them. Erase them too if these words must go.",
+    )
 
 
 class BulkEnded(Answer):
@@ -314,11 +328,18 @@ class BulkEnded(Answer):
 
     dry_run: bool
     erase: bool
-    count: int
+    count: int = Field(description="Number of matches, without those under a legal hold.")
+    held: int = Field(0, description="Number of matches that a legal hold keeps: they stay as they are.")
     sample: tuple[str, ...] = Field(description="Ids of the newest matches.")
     beside: int = Field(
         0,
         description="Number of messages, questions, feedback reasons, standing queries, signals and halts that match "
         "as well. Counted only with `whole` and no filters but `agent_id`, `speaker` and `matching`; else 0.",
     )
+    merged: int = Field(
+        0,
+        description="For an erasure: number of memories that do not match, but may hold words of those that do, "
+        "because dedupe or consolidate merged these into them. The body's `merged` erases them too.",
+    )
+    merged_sample: tuple[str, ...] = Field((), description="Ids of some of them.")
     operation: OperationAnswer | None

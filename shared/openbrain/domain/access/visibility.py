@@ -150,6 +150,15 @@ def everything(workspace_id: str, criteria: Criteria) -> AllOf:
     return AllOf((Equals("workspace_id", workspace_id), *_matches(criteria)))
 
 
+def workspace_of(condition: Condition) -> str:
+    """Return the only workspace that a predicate of `visible` or `everything` admits."""
+    parts = condition.conditions if isinstance(condition, AllOf) else ()
+    for part in parts:
+        if isinstance(part, Equals) and part.field == "workspace_id":
+            return part.value
+    raise ValueError("this predicate is not limited to one workspace")
+
+
 def _audiences(viewer: Viewer) -> tuple[str, ...]:
     audiences = [audience(Scope.SHARED, "", "")]
     if viewer.agent_id:

@@ -102,6 +102,9 @@ class Erasure:
 
     memory: Memory
     operation: Operation | None
+    merged: Sequence[str] = ()
+    """Memories that may hold its words: those that dedupe or consolidate merged it into, unless they are erased too.
+    Only those that the viewer sees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +115,8 @@ class Bulk:
     made_by: int
     ended: bool = False
     """Include ended memories, except erased ones."""
+    merged: Condition | None = None
+    """An erasure includes the memories that dedupe or consolidate merged its matches into, if they match this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +126,13 @@ class Living:
     rows: int
     newest: int
     """When the newest of them was made, by any clock; microseconds, 0 if there are none."""
+    held: int = 0
+    """How many of them a legal hold keeps from `end_living`."""
+
+    @property
+    def free(self) -> int:
+        """How many of them `end_living` ends."""
+        return self.rows - self.held
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +180,10 @@ class MemoryWrites(Protocol):
         """Count the matches and return the time of the newest. `ended` as in `Bulk`."""
 
     async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
-        """Return ids of the newest matches."""
+        """Return ids of the newest matches that `end_living` ends."""
 
     async def end_living(self, bulk: Bulk, limit: int, origin: Origin, note: str, *, erase: bool) -> Ended:
-        """Forget or erase at most `limit` matches, newest first."""
+        """Forget or erase at most `limit` matches, newest first, without those under a legal hold."""
 
     async def expire_due(self, limit: int, now: int) -> int:
         """End memories that expire by `now` (reason expired) and announce it. Return how many."""

@@ -240,6 +240,19 @@ async def test_what_can_not_be_undone_says_why(tenant: Tenant) -> None:
     refused(await tenant.admin.post(PRUNING, json={"projcet": "x", "max_confidence": 1}), 422, "projcet")
 
 
+async def test_what_undoes_it_is_kept_no_longer_than_the_texts_of_the_audit(tenant: Tenant) -> None:
+    await remembered(tenant.admin, "one", project="shop", confidence=0.1)
+    await tenant.admin.put("/v1/admin/lifecycle", json={"retention": {"history_days": 5}})
+    moving = {"project": "shop", "to_project": "web", "dry_run": False}
+    moved = await tenant.ended(await tenant.admin.post("/v1/admin/lifecycle:refile", json=moving))
+    pruned = await tenant.pruned(max_confidence=0.5, dry_run=False)
+    tenant.brain.clock.advance(6 * DAY)
+
+    undo_of = "/v1/admin/operations/{}:undo"
+    assert "too long ago" in refused(await tenant.admin.post(undo_of.format(moved["id"])), 409)["message"]
+    assert (await tenant.undone(pruned))["result"] == {"undone": 1}
+
+
 async def test_the_end_is_announced_with_its_counts(tenant: Tenant) -> None:
     await remembered(tenant.admin, "one", project="shop", org="acme", confidence=0.1)
     await tenant.brain.settle()

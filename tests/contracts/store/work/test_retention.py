@@ -1,5 +1,6 @@
 """Contract of `ports.retention` and of the housekeeper's job that uses it, on every database."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from openbrain.adapters.sql.engine.database import Database
@@ -7,12 +8,13 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.access.visibility import Criteria, everything
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY, Reason
-from openbrain.ports.lifecycle import PolicyDocument
+from openbrain.ports.lifecycle import Action, Change, PolicyDocument, Subject
 from openbrain.ports.store.memories import RecallRecord
 from openbrain.ports.store.operations import Operation, OperationStatus
 from openbrain.ports.store.transfer import HistoryRow
 from openbrain.ports.store.writes import PURGE, Edit
 from openbrain_housekeeper.jobs.retention import RetentionJob
+from tests.contracts.store.work.test_lifecycle import running, selected
 from tests.support.store.fixtures import FakeClock, origin, row, rows, stored, viewer
 
 ADA = viewer(), origin()
@@ -127,6 +129,50 @@ async def test_the_audit_keeps_who_and_when_and_no_more_what(
         assert (await store.memories.history(each.id))[0].after is not None
     past = await store.past.past(everything("w1", Criteria()), asked_of, 9)
     assert [each.content for each in past] == ["held"], "the earlier text of the other is no longer known"
+
+
+async def test_the_audit_of_what_is_no_longer_held_follows_within_a_day(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    one = await stored(store.writes, "one", project="trial")
+    await decided(store, "w1", TRIAL, history_days=10)
+    job = RetentionJob(Store(store, clock), 500)
+    clock.advance(11 * DAY)
+    while await job.round():
+        pass
+    await store.writes.update(Edit(memory_id=one.id, viewer=viewer(), origin=origin(), project="shop"))
+    clock.advance(DAY)
+
+    while await job.round():
+        pass
+
+    assert (await store.memories.history(one.id))[0].after is None
+
+
+async def test_what_undoes_a_change_keeps_no_text_for_longer_than_the_audit(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    texts: list[dict[str, Any]] = [{"content": "one"}, {"content": "held", "project": "trial"}, {"content": "gone"}]
+    one, held, gone = [await stored(store.writes, **each) for each in texts]
+    operation = await running(store, clock)
+
+    def decide(subjects: Sequence[Subject]) -> Sequence[Change]:
+        named = {each.memory.content: each.memory for each in subjects}
+        gone = Change(memory_id=named.pop("gone").id, action=Action.ARCHIVED, why="old")
+        new = [each._replace(content=f"new {each.content}") for each in named.values()]
+        return [gone, *(Change(memory_id=each.id, action=Action.REWRITTEN, why="", after=each) for each in new)]
+
+    await store.lifecycle.apply(operation, selected(clock), [one.id, held.id, gone.id], decide)
+    await decided(store, "w1", TRIAL, history_days=10)
+    clock.advance(10 * DAY)
+    await kept_to(store, clock)
+    assert len(await store.lifecycle.first(operation.id, 9)) == 3
+    clock.advance(1)
+
+    await kept_to(store, clock)
+
+    assert {each.memory_id for each in await store.lifecycle.first(operation.id, 9)} == {held.id, gone.id}
+    assert '"one"' not in repr(await rows(database, "SELECT * FROM operation_changes"))
 
 
 async def test_an_imported_line_of_a_future_time_holds_up_no_other_audit(store: SqlStore, clock: FakeClock) -> None:

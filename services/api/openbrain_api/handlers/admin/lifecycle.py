@@ -102,7 +102,7 @@ async def undo(call: Call[Nothing, Nothing]) -> Response:
     """
     store, now, operation_id = call.api.store, call.api.clock.now(), id_in(call.path, "operation")
     done = found(await store.operations.operation(call.actor.workspace_id, operation_id), "operation")
-    _undoable(done, now - call.api.settings.housekeeping.tuning.undo_days * DAY)
+    _undoable(done, now - await _undo_days(call, done.kind) * DAY)
     request, counts = {"operation": done.id, "kind": done.kind}, await store.lifecycle.counts(done.id)
     return await accepted(call, {"dry_run": False}, await start_operation(call, UNDO, request, sum(counts.values())))
 
@@ -150,6 +150,13 @@ def _usual_days(settings: Settings) -> dict[str, int]:
         "signal_days": settings.signals.retention_days,
         "undo_days": tuning.undo_days,
     }
+
+
+async def _undo_days(call: Call[Any, Any], kind: str) -> int:
+    """How long what undoes an operation is kept: that of other kinds than prune holds texts as they were."""
+    usual: int = call.api.settings.housekeeping.tuning.undo_days
+    document = None if kind == PRUNE else await call.api.store.policies.document(call.actor.workspace_id)
+    return usual if document is None else min(usual, document.retention.get(HISTORY, usual))
 
 
 async def started(call: Call[Any, Nothing], kind: str) -> Response:

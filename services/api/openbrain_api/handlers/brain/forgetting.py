@@ -74,6 +74,7 @@ async def end_memory(call: Call[ForgetBody, EndQuery]) -> Response:
     memory = (await store.memories.rows((memory_id,))).get(memory_id, erased.memory) if headers else erased.memory
     shown = await shown_memory(call, memory, viewer)
     content = {**shown, "forgotten": True, "erased": True, "operation_id": None if operation is None else operation.id}
+    content["merged"] = erased.merged
     return respond(content, headers=tagged(memory, shown, headers))
 
 
@@ -87,7 +88,7 @@ async def end_memory(call: Call[ForgetBody, EndQuery]) -> Response:
     cost=10,
 )
 async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
-    """Forget all memories that a filter matches.
+    """Forget all memories that a filter matches, except those under a legal hold.
 
     The default is a dry run, which only reports what would be forgotten.
     """
@@ -99,30 +100,36 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
     condition = stored_criteria.condition(criteria, now)
     living = await call.api.store.writes.measure_living(condition, ended=body.whole)
     # The time of the newest row, not of this clock: a replica whose clock is ahead may have stored counted rows.
-    bulk = Bulk(condition=condition, made_by=living.newest, ended=body.whole)
+    seen = stored_criteria.all_seen(criteria) if body.erase else None
+    bulk = Bulk(condition=condition, made_by=living.newest, ended=body.whole, merged=seen)
+    merged = await call.api.store.cleansing.merged_beside(bulk)
     party = stored_criteria.erased_party(criteria)
     beside = 0 if party is None else await call.api.store.cleansing.count_beside(call.actor.workspace_id, party)
     plan = {
         "dry_run": body.dry_run,
         "erase": body.erase,
-        "count": living.rows,
+        "count": living.free,
+        "held": living.held,
         "sample": await call.api.store.writes.sample_living(bulk, SAMPLE),
         "beside": beside,
+        "merged": len(merged),
+        "merged_sample": merged[:SAMPLE],
     }
-    if body.dry_run or not (living.rows or beside):
+    if body.dry_run or not (living.free or beside):
         return planned(plan)
-    operation = await start_forgetting(call, criteria, living, erase=body.erase, reason=body.reason or "")
+    reason = body.reason or ""
+    operation = await start_forgetting(call, criteria, living, erase=body.erase, reason=reason, merged=body.merged)
     return await accepted(call, plan, operation)
 
 
 async def start_forgetting(
-    call: Call[Any, Any], criteria: Mapping[str, Any], living: Living, *, erase: bool, reason: str
+    call: Call[Any, Any], criteria: Mapping[str, Any], living: Living, *, erase: bool, reason: str, merged: bool = False
 ) -> Operation:
     """Queue the operation that forgets or erases what these criteria matched."""
-    more = {"made_by": living.newest, "erase": erase, "reason": reason}
+    more = {"made_by": living.newest, "erase": erase, "reason": reason, **({"merged": True} if merged else {})}
     # A filter may quote text that must leave no trace, or that the content policy does not store: it is kept apart.
     apart = erase or not call.api.content_policy.of(call.actor.workspace_id).passes(texts_of(criteria))
     request = {TRACES: criteria, **more} if apart else {**criteria, **more}
     if erase:
         call.api.recaller.forget_queries()
-    return await start_operation(call, FORGET, request, living.rows)
+    return await start_operation(call, FORGET, request, living.free)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 import orjson
-from sqlalchemy import and_, exists, false, func, literal, or_, true
+from sqlalchemy import Connection, and_, exists, false, func, literal, not_, or_, select, true
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
@@ -17,6 +17,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from openbrain.adapters.sql.engine.database import MARIADB, SQLITE
 from openbrain.adapters.sql.engine.statements import LOWER
 from openbrain.adapters.sql.schema.column_types import BYTEWISE, metadata_value
+from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
 from openbrain.adapters.sql.schema.tables import CONVERSATION_KEY, memories, memory_history
 from openbrain.domain.access.metadata_pairs import parts
 from openbrain.domain.access.visibility import (
@@ -26,11 +27,13 @@ from openbrain.domain.access.visibility import (
     AnyOf,
     AtLeast,
     Condition,
+    Criteria,
     Equals,
     LessThan,
     OneOf,
     Says,
     Viewer,
+    everything,
 )
 from openbrain.domain.limits import TAG_CHARS
 from openbrain.domain.memory import MemoryType, Scope
@@ -80,6 +83,18 @@ def compiled(condition: Condition) -> ColumnElement[bool]:
             return false() if math.isnan(bound) else _NUMBERS[field] >= _comparable(field, bound)
         case LessThan(field, bound):
             return false() if math.isnan(bound) else _NUMBERS[field] < _comparable(field, bound)
+
+
+def held(connection: Connection, workspace_id: str) -> Condition:
+    """Return the condition for the memories under the legal holds that are in force now."""
+    query = select(lifecycle_policies.c.holds).where(lifecycle_policies.c.workspace_id == workspace_id)
+    holds = orjson.loads(connection.scalar(query) or "[]")
+    return AnyOf(tuple(everything(workspace_id, Criteria.of(hold)) for hold in holds))
+
+
+def free(connection: Connection, workspace_id: str) -> ColumnElement[bool]:
+    """Return the condition that no legal hold covers the memory."""
+    return not_(compiled(held(connection, workspace_id)))
 
 
 def of_orgs(viewer: Viewer, org: ColumnElement[str]) -> ColumnElement[bool]:

@@ -161,6 +161,8 @@ memory_lineage = Table(
     Column("kind", ascii_name(16), nullable=False),
     Column("created_at", BigInteger, nullable=False),
 )
+MERGED = "merged"
+"""The kind of lineage from a memory to those that dedupe or consolidate merged into it."""
 
 embeddings = Table(
     "embeddings",

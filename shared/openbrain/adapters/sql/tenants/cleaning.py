@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Column, Connection, and_, bindparam, delete, func, select, update
+from sqlalchemy import Column, ColumnElement, Connection, and_, bindparam, delete, func, or_, select, update
 
 from openbrain.adapters.sql.agents.standing_queries import forget_vectors
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import along, among
-from openbrain.adapters.sql.memories.conditions import compiled
+from openbrain.adapters.sql.memories.conditions import compiled, held
 from openbrain.adapters.sql.memories.rows import memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
 from openbrain.adapters.sql.schema.agent_tables import standing_queries
@@ -20,10 +20,10 @@ from openbrain.adapters.sql.schema.memory_rows import columns_of, json_text
 from openbrain.adapters.sql.schema.tables import BY_AGE, former_inputs, memories, memory_history, memory_passages
 from openbrain.adapters.sql.tenants import other_texts
 from openbrain.adapters.sql.tenants.lifecycle.applying import NOTE_CHARS, note_of, origin_of, runs
-from openbrain.adapters.sql.tenants.lifecycle.subjects import PLACE, following, held
+from openbrain.adapters.sql.tenants.lifecycle.subjects import PLACE, following
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
-from openbrain.adapters.sql.writes.erasing import locked, queue_purge, traces_of
+from openbrain.adapters.sql.writes.erasing import locked, merged_beside, queue_purge, traces_of
 from openbrain.adapters.sql.writes.quotas import recount
 from openbrain.domain.access.visibility import everything, matcher
 from openbrain.domain.ids import content_hash, uuid7
@@ -41,6 +41,7 @@ from openbrain.ports.cleaning import (
 )
 from openbrain.ports.lifecycle import Action, Place, Selection
 from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.writes import Bulk
 from openbrain.usecases.content.cleaning import summary
 
 _NOT_ERASED = func.coalesce(memories.c.reason, "") != Reason.ERASED.value
@@ -81,6 +82,9 @@ class SqlCleansing(TimedPart):
         self, workspace_id: str, party: Party, after: OtherTextsCursor | None
     ) -> tuple[Sequence[OtherText], OtherTextsCursor | None]:
         return await self._read(other_texts.page, workspace_id, party, after)
+
+    async def merged_beside(self, bulk: Bulk) -> Sequence[str]:
+        return await self._read(merged_beside, bulk)
 
     async def spellings(self, workspace_id: str) -> tuple[Spellings, Spellings]:
         return await self._read(_spellings, workspace_id)
@@ -216,19 +220,33 @@ def _clean_table(
         *kept.of(operation.workspace_id, party), *kept.behind(after)
     )
     rows = connection.execute(query.order_by(*keys).limit(_AT_ONCE)).all()
-    changes: dict[other_texts.Keys, dict[str, str]] = {}
-    for row in rows:
-        texts = dict(zip(names, row[len(keys) :], strict=True))
-        new = {name: clean(text)[: _limit(table.c[name])] for name, text in texts.items() if text}
-        if new := {name: text for name, text in new.items() if text != texts[name]}:
-            changes[tuple(row[: len(keys)])] = new
-    if not dry_run:
+    changes = _changes(kept, rows, clean)
+    if changes and not dry_run:
+        # Read again, locked: what another clean or an edit has written meanwhile would be overwritten.
+        these = or_(*(_row_of(keys, key) for key in changes))
+        changes = _changes(kept, connection.execute(query.where(these).order_by(*keys).with_for_update()).all(), clean)
         if table is standing_queries and changes:
             forget_vectors(connection, operation.workspace_id, [query_id for (query_id,) in changes])
         for key, new in changes.items():
-            this = [column == value for column, value in zip(keys, key, strict=True)]
-            connection.execute(update(table).where(*this).values(new))
+            connection.execute(update(table).where(_row_of(keys, key)).values(new))
     return len(changes), tuple(rows[-1][: len(keys)]) if len(rows) == _AT_ONCE else None
+
+
+def _changes(
+    kept: other_texts.Texts, rows: Sequence[Sequence[Any]], clean: CleanText
+) -> dict[other_texts.Keys, dict[str, str]]:
+    """Return the new texts of the rows that change, by primary key. A row is its key and its texts."""
+    changes: dict[other_texts.Keys, dict[str, str]] = {}
+    for row in rows:
+        key, texts = tuple(row[: len(kept.keys)]), dict(zip(kept.names, row[len(kept.keys) :], strict=True))
+        new = {name: clean(text)[: _limit(kept.table.c[name])] for name, text in texts.items() if text}
+        if new := {name: text for name, text in new.items() if text != texts[name]}:
+            changes[key] = new
+    return changes
+
+
+def _row_of(keys: "Sequence[Column[Any]]", key: other_texts.Keys) -> ColumnElement[bool]:
+    return and_(*(column == value for column, value in zip(keys, key, strict=True)))
 
 
 def _limit(column: "Column[Any]") -> int | None:

@@ -4,19 +4,21 @@ import uuid
 from collections.abc import Sequence
 
 import orjson
-from sqlalchemy import Connection, and_, delete, func, select, update
+from sqlalchemy import Connection, and_, case, delete, exists, func, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from openbrain.adapters.sql.engine.statements import among
-from openbrain.adapters.sql.memories.conditions import LIVING, NEWEST, compiled
+from openbrain.adapters.sql.engine.statements import among, chunks
+from openbrain.adapters.sql.memories.conditions import LIVING, NEWEST, compiled, free, held
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.agent_tables import messages
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
 from openbrain.adapters.sql.schema.memory_rows import WHOLE, memory_from_row
 from openbrain.adapters.sql.schema.tables import (
+    MERGED,
     former_inputs,
     memories,
     memory_history,
+    memory_lineage,
     memory_passages,
     memory_usage,
     recall_feedback,
@@ -26,7 +28,7 @@ from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.editing import EVER, as_seen, found
 from openbrain.adapters.sql.writes.ending import end
 from openbrain.adapters.sql.writes.quotas import release
-from openbrain.domain.access.visibility import Condition, Viewer
+from openbrain.domain.access.visibility import Condition, Criteria, Viewer, visible, workspace_of
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.store.operations import TRACES, Operation
@@ -66,26 +68,33 @@ def erase_memory(
     memory = found(connection, memory_id, viewer, EVER)
     operation_id = purge_id(memory_id)
     if memory.reason is Reason.ERASED:
-        return Erasure(memory, operations.one(connection, memory.workspace_id, operation_id))
+        operation = operations.one(connection, memory.workspace_id, operation_id)
+        return Erasure(memory, operation, _merged_of(connection, [memory_id], visible(viewer, Criteria(), EVER)))
     as_seen(memory, expected_versions)
     (blanked,), traces = blank(connection, [memory], origin, note, now)
-    return Erasure(blanked, queue_purge(connection, operation_id, [blanked], traces, origin, now))
+    merged = _merged_of(connection, [memory_id], visible(viewer, Criteria(), EVER))
+    return Erasure(blanked, queue_purge(connection, operation_id, [blanked], traces, origin, now), merged)
 
 
 def end_living(
     connection: Connection, bulk: Bulk, limit: int, origin: Origin, note: str, now: int, *, erase: bool
 ) -> Ended:
-    ids = newest(connection, bulk, limit)
-    rows = locked(connection, and_(memories.c.id.in_(ids), _state(ended=bulk.ended))) if ids else []
+    rows: list[Memory] = []
+    # Again if others have changed all of them before they were locked: none would mean that nothing is left.
+    while not rows and (ids := newest(connection, bulk, limit)):
+        rows = locked(connection, and_(memories.c.id.in_(ids), _free_matches(connection, bulk)))
     if not rows:
         return Ended(0)
+    reached = min(row.created_at for row in rows)
     if erase:
+        if bulk.merged is not None:
+            rows += _merged_too(connection, bulk.merged, rows)
         erase_rows(connection, rows, origin, note, now)
     else:
         journal = Journal(now)
         end(connection, journal, rows, Reason.FORGOTTEN, origin, note=note)
         journal.write(connection)
-    return Ended(len(rows), min(row.created_at for row in rows))
+    return Ended(len(rows), reached)
 
 
 def erase_rows(connection: Connection, rows: Sequence[Memory], origin: Origin, note: str, now: int) -> None:
@@ -174,10 +183,50 @@ def _state(*, ended: bool) -> ColumnElement[bool]:
 
 def measure_living(connection: Connection, condition: Condition, *, ended: bool) -> Living:
     matched = _state(ended=ended), compiled(condition)
-    query = select(func.count(), func.coalesce(func.max(memories.c.created_at), 0)).where(*matched)
-    return Living(*connection.execute(query).one())
+    holding = case((compiled(held(connection, workspace_of(condition))), 1), else_=0)
+    columns = func.count(), func.coalesce(func.max(memories.c.created_at), 0), func.coalesce(func.sum(holding), 0)
+    rows, latest, kept = connection.execute(select(*columns).where(*matched)).one()
+    return Living(rows, latest, int(kept))
 
 
 def newest(connection: Connection, bulk: Bulk, limit: int) -> list[str]:
-    matched = _state(ended=bulk.ended), compiled(bulk.condition), memories.c.created_at <= bulk.made_by
-    return list(connection.scalars(select(memories.c.id).where(*matched).order_by(*NEWEST).limit(limit)))
+    query = select(memories.c.id).where(_free_matches(connection, bulk)).order_by(*NEWEST).limit(limit)
+    return list(connection.scalars(query))
+
+
+def _free_matches(connection: Connection, bulk: Bulk) -> ColumnElement[bool]:
+    """Return the condition for what the operation may end: its matches without those under a legal hold."""
+    matched = and_(_state(ended=bulk.ended), compiled(bulk.condition), memories.c.created_at <= bulk.made_by)
+    return and_(matched, free(connection, workspace_of(bulk.condition)))
+
+
+def merged_beside(connection: Connection, bulk: Bulk) -> list[str]:
+    if bulk.merged is None:
+        return []
+    matched = _free_matches(connection, bulk)
+    link = memory_lineage.c
+    merged = exists().where(link.parent_id == memories.c.id, link.kind == MERGED).correlate(memories)
+    sources = connection.scalars(select(memories.c.id).where(merged, matched)).all()
+    found = _merged_of(connection, sources, bulk.merged)
+    matches = {row.id for row in among(connection, select(memories.c.id).where(matched), memories.c.id, found)}
+    return [memory_id for memory_id in found if memory_id not in matches]
+
+
+def _merged_too(connection: Connection, condition: Condition, rows: Sequence[Memory]) -> list[Memory]:
+    """Return what rows were merged into, locked, without those rows and what a legal hold covers."""
+    ids = _merged_of(connection, [row.id for row in rows], condition)
+    matched = and_(_state(ended=True), compiled(condition), free(connection, workspace_of(condition)))
+    return [row for some in chunks(ids) for row in locked(connection, and_(memories.c.id.in_(some), matched))]
+
+
+def _merged_of(connection: Connection, sources: Sequence[str], condition: Condition) -> list[str]:
+    """Return what memories were merged into, also by way of others, if it matches and is not erased."""
+    query = select(memory_lineage.c.child_id).where(memory_lineage.c.kind == MERGED)
+    seen, ring = set(sources), list(sources)
+    while ring:
+        children = {row.child_id for row in among(connection, query, memory_lineage.c.parent_id, ring)}
+        ring = sorted(children - seen)
+        seen.update(ring)
+    matched = _state(ended=True), compiled(condition)
+    left = sorted(seen.difference(sources))
+    return [row.id for row in among(connection, select(memories.c.id).where(*matched), memories.c.id, left)]

@@ -4,14 +4,14 @@ undo."""
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, select, update
+from sqlalchemy import Connection, and_, case, func, select, update
 
 from openbrain.adapters.sql.memories.conditions import LIVING
 from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as table
 from openbrain.adapters.sql.schema.memory_rows import columns_of, json_text
-from openbrain.adapters.sql.schema.tables import memories, memory_lineage, memory_usage
+from openbrain.adapters.sql.schema.tables import MERGED, memories, memory_lineage, memory_usage
 from openbrain.adapters.sql.schema.tables import operations as operations_table
 from openbrain.adapters.sql.tenants.lifecycle.subjects import decided, eligible
 from openbrain.adapters.sql.work.operations import OPEN
@@ -28,8 +28,6 @@ from openbrain.ports.lifecycle import Action, Change, Decide, GroupResult, Selec
 from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.writes import Origin
 
-MERGED = "merged"
-"""The kind of lineage from a memory to those it replaces."""
 NOTE_CHARS = 500
 _BOOKKEEPING = {"version", "revision", "updated_at", "dedupe_key"}
 
@@ -73,10 +71,21 @@ def note_of(operation: Operation, why: str) -> str:
     return f"{operation.kind} {operation.id}: {why}"[:NOTE_CHARS]
 
 
-def set_use(connection: Connection, memory_id: str, use: Use) -> None:
+def change_use(connection: Connection, memory_id: str, was: Use, new: Use) -> None:
+    """Change the use counts from `was` to `new`; what has been counted since `was` is kept on top."""
     insert_rows(connection, memory_usage, [(memory_id, 0, None, 0, 0)], missing=True)
-    values = dict(zip(("recall_count", "last_recalled_at", "used", "ignored"), use, strict=True))
-    connection.execute(update(memory_usage).where(memory_usage.c.memory_id == memory_id).values(values))
+    table = memory_usage.c
+    values: dict[str, Any] = {
+        name: case((table[name] > counted, table[name] - counted + becomes), else_=becomes)
+        for name, counted, becomes in (
+            ("recall_count", was.recalls, new.recalls),
+            ("used", was.used, new.used),
+            ("ignored", was.ignored, new.ignored),
+        )
+    }
+    unrecalled = table.last_recalled_at.is_not_distinct_from(was.last_recalled_at)
+    values["last_recalled_at"] = case((unrecalled, new.last_recalled_at), else_=table.last_recalled_at)
+    connection.execute(update(memory_usage).where(table.memory_id == memory_id).values(values))
 
 
 def counts(connection: Connection, operation_id: str) -> Mapping[Action, int]:
@@ -140,7 +149,7 @@ class _Writer:
         except (Conflict, QuotaExceeded):
             return False
         if change.use is not None:
-            set_use(self._connection, change.memory_id, change.use)
+            change_use(self._connection, change.memory_id, use, change.use)
         kind = Changed.METADATA if before.content == after.content else Changed.CONTENT
         self._journal.edited(before, after, kind, self._origin, note_of(self._operation, change.why))
         kept: dict[str, Any] = {"columns": _differing(before, after), "use": None}

@@ -2,16 +2,17 @@
 
 from itertools import takewhile
 
-from sqlalchemy import Connection, and_, func, not_, or_, select, update
+from sqlalchemy import Connection, and_, delete, func, or_, select, update
 
 from openbrain.adapters.sql.engine.database import TimedPart
-from openbrain.adapters.sql.memories.conditions import compiled
+from openbrain.adapters.sql.memories.conditions import free, held
 from openbrain.adapters.sql.memories.rows import read_rows
+from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
 from openbrain.adapters.sql.schema.tables import memories, memory_history
-from openbrain.adapters.sql.tenants.lifecycle.subjects import held
 from openbrain.adapters.sql.writes.erasing import erase_rows, locked
 from openbrain.domain.access.visibility import matcher
 from openbrain.domain.memory import DAY, Reason
+from openbrain.ports.lifecycle import Action
 from openbrain.ports.retention import Walked
 from openbrain.ports.store.writes import Origin
 
@@ -28,12 +29,15 @@ class SqlRetention(TimedPart):
     async def blank_history(self, workspace_id: str, before: int, after: int, limit: int) -> Walked:
         return await self._write(_blank_history, workspace_id, before, after, limit, self._clock.now() + DAY)
 
+    async def drop_earlier_texts(self, workspace_id: str, before: int, limit: int) -> int:
+        return await self._write(_drop_earlier_texts, workspace_id, before, limit)
+
 
 def _erase_ended(
     connection: Connection, workspace_id: str, reason: Reason, before: int, limit: int, origin: Origin, now: int
 ) -> int:
-    free = not_(compiled(held(connection, workspace_id)))
-    past = and_(memories.c.workspace_id == workspace_id, memories.c.reason == reason.value, before > _ENDED_AT, free)
+    ended = and_(memories.c.workspace_id == workspace_id, memories.c.reason == reason.value, before > _ENDED_AT)
+    past = and_(ended, free(connection, workspace_id))
     ids = connection.scalars(select(memories.c.id).where(past).limit(limit)).all()
     rows = locked(connection, and_(memories.c.id.in_(ids), past)) if ids else []
     if rows:
@@ -62,3 +66,15 @@ def _blank_history(
     if numbers:
         connection.execute(update(memory_history).where(table.id.in_(numbers)).values(before=None, after=None, note=""))
     return Walked(old[-1][0] if old else after, len(numbers), len(old) == limit)
+
+
+def _drop_earlier_texts(connection: Connection, workspace_id: str, before: int, limit: int) -> int:
+    table = operation_changes.c
+    # A memory that was only archived is as it was. One that was archived into another returns only with that one.
+    speaks = or_(table.action != Action.ARCHIVED.value, table.into_id.is_not(None))
+    past = and_(table.workspace_id == workspace_id, table.at < before, speaks)
+    query = (
+        select(table.id).join(memories, memories.c.id == table.memory_id).where(past, free(connection, workspace_id))
+    )
+    ids = connection.scalars(query.limit(limit)).all()
+    return connection.execute(delete(operation_changes).where(table.id.in_(ids))).rowcount if ids else 0

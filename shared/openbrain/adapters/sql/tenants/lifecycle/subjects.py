@@ -3,15 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-import orjson
 from sqlalchemy import ColumnElement, Connection, and_, func, select, tuple_
 
 from openbrain.adapters.sql.engine.statements import along, is_sqlite, newer_than
-from openbrain.adapters.sql.memories.conditions import LIVING, compiled
+from openbrain.adapters.sql.memories.conditions import LIVING, compiled, held
 from openbrain.adapters.sql.memories.rows import memory_columns, to_memories
-from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
 from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_usage
-from openbrain.domain.access.visibility import AnyOf, Condition, Criteria, Equals, everything, matcher
+from openbrain.domain.access.visibility import AnyOf, Equals, matcher
 from openbrain.domain.memory import Memory
 from openbrain.ports.lifecycle import PINNED, Action, Decide, GroupResult, Place, Selection, Subject, Use
 
@@ -85,10 +83,3 @@ def following(connection: Connection, after: Place | None) -> ColumnElement[bool
     if after is None or not is_sqlite(connection):
         return newer_than(after, *PLACE)
     return tuple_(*PLACE) > tuple_(*after)
-
-
-def held(connection: Connection, workspace_id: str) -> Condition:
-    """Return the condition for the legal holds in force now."""
-    query = select(lifecycle_policies.c.holds).where(lifecycle_policies.c.workspace_id == workspace_id)
-    holds = orjson.loads(connection.scalar(query) or "[]")
-    return AnyOf(tuple(everything(workspace_id, Criteria.of(hold)) for hold in holds))

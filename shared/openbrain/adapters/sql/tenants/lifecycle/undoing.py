@@ -10,8 +10,8 @@ from sqlalchemy import Connection, delete, func, select, update
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as table
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, columns_of, memory_from_row
-from openbrain.adapters.sql.schema.tables import memories, memory_lineage
-from openbrain.adapters.sql.tenants.lifecycle.applying import MERGED, note_of, origin_of, runs, set_use
+from openbrain.adapters.sql.schema.tables import MERGED, memories, memory_lineage
+from openbrain.adapters.sql.tenants.lifecycle.applying import change_use, note_of, origin_of, runs
 from openbrain.adapters.sql.tenants.lifecycle.subjects import with_use
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.editing import make_way, store_edit
@@ -116,22 +116,16 @@ def _rewrite_back(connection: Connection, journal: Journal, operation: Operation
     risen = after.version - (change.version - 1)
     connection.execute(update(table).where(*earlier).values(version=table.c.version + risen))
     if kept["use"] is not None:
-        set_use(connection, row.id, _use_without(connection, row, kept))
+        change_use(connection, row.id, _became(connection, row, kept), Use(*kept["use"]))
     kind = Changed.METADATA if row.content == after.content else Changed.CONTENT
     journal.edited(row, after, kind, origin_of(operation), note_of(operation, change.why))
     return Undone.UNDONE
 
 
-def _use_without(connection: Connection, row: Memory, kept: Mapping[str, Any]) -> Use:
-    """Return the use counts without what the change added; what was counted since stays."""
-    ((_, now),) = with_use(connection, [row])
-    before = Use(*kept["use"])
+def _became(connection: Connection, row: Memory, kept: Mapping[str, Any]) -> Use:
+    """Return the use counts as the change left them."""
+    if "became" in kept:
+        return Use(*kept["became"])
     # Changes of an older version don't say what the counts became.
-    became = Use(*kept["became"]) if "became" in kept else now
-    recalled = now.last_recalled_at != became.last_recalled_at
-    return Use(
-        recalls=before.recalls + max(0, now.recalls - became.recalls),
-        last_recalled_at=now.last_recalled_at if recalled else before.last_recalled_at,
-        used=before.used + max(0, now.used - became.used),
-        ignored=before.ignored + max(0, now.ignored - became.ignored),
-    )
+    ((_, now),) = with_use(connection, [row])
+    return now
