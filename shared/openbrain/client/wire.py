@@ -2,19 +2,19 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 from urllib.parse import quote
 
 import httpx
 from pydantic import BaseModel, ValidationError
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from openbrain.client.breaker import Breaker
 from openbrain.client.refusals import nothing_stored, refusal, unreachable
 from openbrain.domain.access.credentials import LOOPBACK, checked_address
-from openbrain.domain.errors import Backlogged, SetupError, TryLater
+from openbrain.domain.errors import Backlogged, Invalid, SetupError, TryLater
 
 A = TypeVar("A", bound=BaseModel)
 RETRY_AFTER_MAX_S = 30.0
@@ -49,6 +49,8 @@ class Wire:
         if loopback:
             headers["accept-encoding"] = "identity"  # compressing costs more than sending within this machine
         if key:
+            if not (key.isascii() and key.isprintable()):
+                raise SetupError("the key holds a line break or a character that no key has: give only the key itself")
             headers["authorization"] = f"Bearer {key}"
         if agent:
             headers["x-openbrain-agent"] = quote(agent)
@@ -78,12 +80,10 @@ class Wire:
         repeat: bool = True,
         well: tuple[int, ...] = (200, 201),
     ) -> A:
-        if body is not None:
-            content = to_json(body, fallback=_plain, inf_nan_mode="null")
-            headers = {**(headers or {}), "content-type": "application/json"}
+        request = self.request(method, path, body=body, content=content, query=query, headers=headers)
         self._breaker.enter(self.url)
         try:
-            status, raw = await self._exchange(method, path, content, _params(query or {}), headers or {}, well, repeat)
+            status, raw = await self._exchange(request, well, repeat)
         except httpx.TransportError as error:
             self._breaker.failed()
             raise unreachable(self.url, error) from error
@@ -100,18 +100,32 @@ class Wire:
             self._breaker.answered()
         raise refused
 
-    async def _exchange(
+    def request(
         self,
         method: str,
         path: str,
-        content: bytes | None,
-        params: Params,
-        headers: Mapping[str, str],
-        well: tuple[int, ...],
-        repeat: bool,
-    ) -> tuple[int, bytes]:
+        *,
+        body: Mapping[str, object] | None = None,
+        content: bytes | None = None,
+        query: Mapping[str, object] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Request:
+        """Return the request. Raise `Invalid` for a value that can't be sent."""
+        named = dict(headers or {})
+        for name, value in named.items():
+            if not value.isprintable():
+                raise Invalid(name, "must not hold control characters or line breaks")
+        try:
+            if body is not None:
+                content = to_json(body, fallback=_plain, inf_nan_mode="null")
+                named["content-type"] = "application/json"
+            sent = httpx.Headers(named, encoding="utf-8")
+            return self._http.build_request(method, path, content=content, params=_params(query or {}), headers=sent)
+        except (PydanticSerializationError, UnicodeEncodeError, httpx.InvalidURL) as error:
+            raise Invalid("", f"the request can't be sent: {error}") from error
+
+    async def _exchange(self, request: httpx.Request, well: tuple[int, ...], repeat: bool) -> tuple[int, bytes]:
         """Return status and body of the response, after retries where they make sense."""
-        request = self._http.build_request(method, path, content=content, params=params, headers=headers)
         for attempt in range(1, self._attempts):
             try:
                 response, raw = await self._send(request)
@@ -130,7 +144,7 @@ class Wire:
 
     async def stream(self, path: str, *, query: Mapping[str, object], accept: str) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of a response as they arrive. `TryLater` if the connection breaks off."""
-        request = self._http.build_request("GET", path, params=_params(query), headers={"accept": accept})
+        request = self.request("GET", path, query=query, headers={"accept": accept})
         try:
             response = await self._http.send(request, stream=True)
             try:
@@ -187,7 +201,12 @@ async def pages(ask: Callable[[str | None], Awaitable[P]]) -> AsyncGenerator[P, 
 
 def in_path(text: str) -> str:
     """Return the text quoted as one segment of a path."""
-    return quote(text, safe="")
+    if text in (".", ".."):
+        return text.replace(".", "%2E")  # else it would lead to another route
+    try:
+        return quote(text, safe="")
+    except UnicodeEncodeError as error:
+        raise Invalid("", f"an id can't be sent: {error}") from error
 
 
 def given(**named: object) -> dict[str, object]:
@@ -225,7 +244,7 @@ def _params(query: Mapping[str, object]) -> Params:
         if isinstance(value, Mapping):
             pairs += [(f"{name}.{member}", _text(item)) for member, item in value.items()]
             continue
-        many = value if isinstance(value, list | tuple | set) else (value,)
+        many = (value,) if isinstance(value, str) or not isinstance(value, Collection) else value
         pairs += [
             (name, _text(item))
             for item in many

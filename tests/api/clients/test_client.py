@@ -1,5 +1,6 @@
 """The typed client against the API, and against servers that misbehave."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -286,6 +287,74 @@ async def test_a_wanted_duplicate_is_not_stored_twice_by_our_own_repetition() ->
 
     first, second = (request.headers["idempotency-key"] for request in server.requests)
     assert first == second
+
+
+class AnswerLost(httpx.AsyncBaseTransport):
+    """The connection to the server: it breaks off after each first request, before the answer."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+        self._inner = inner
+        self._lost: set[str] = set()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        answer = await self._inner.handle_async_request(request)
+        if request.method == "POST" and request.url.path not in self._lost:
+            self._lost.add(request.url.path)
+            await answer.aread()
+            raise httpx.ReadError("lost")
+        return answer
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_what_our_own_repetition_raises_counts_once(brain: Brain) -> None:
+    transport = AnswerLost(httpx.ASGITransport(brain.app()))
+    async with OpenBrain("http://brain.test", await brain.key(), transport=transport) as client:
+        raised = await client.raise_signal(source="probe", severity="warning", title="it burns")
+        halted = await client.raise_halt(title="stop")
+        with pytest.raises(TryLater):
+            await client.subscribe_query("deploys")
+        made = (await client.subscriptions()).subscriptions
+        replayed = await client.replay_subscription(made[0].id, datetime(2026, 1, 1, tzinfo=UTC))
+
+    assert [each.signal and each.signal.count for each in (raised, halted)] == [1, 1]
+    assert [each.id for each in made] == [replayed.id]
+
+
+@pytest.mark.parametrize("key", ["ob_k\n", "ob_ké", "ob\x00"])
+def test_a_key_with_something_else_in_it_is_told(key: str) -> None:
+    with pytest.raises(SetupError, match="give only the key itself"):
+        OpenBrain("https://brain.test", key)
+
+
+async def test_what_can_not_be_sent_is_told_and_not_sent() -> None:
+    server = Server(empty)
+    brain = server.client()
+    for wrong in (
+        brain.remember({"content": "x", "type": "fact"}, idempotency_key="a\nb"),
+        brain.remember({"content": "\ud800", "type": "fact"}),
+        brain.memory("\ud800"),
+        brain.search("x" * 70_000),
+    ):
+        with pytest.raises(Invalid):
+            await wrong
+    assert server.requests == []
+
+
+async def test_a_set_of_values_is_sent_as_values_and_points_are_no_way_up() -> None:
+    server = Server(lambda: httpx.Response(404))
+    brain = server.client()
+    await asyncio.gather(
+        brain.memories(tags=frozenset({"a"})),  # type: ignore[arg-type]
+        brain.delete_thought("."),
+        brain.tick("../stats"),
+        return_exceptions=True,
+    )
+
+    assert [request.url.raw_path.decode() for request in server.requests] == [
+        "/v1/brain/list?tags=a",
+        "/v1/thoughts/%2E",
+        "/tick/..%2Fstats",
+    ]
 
 
 async def test_an_answer_has_a_limit() -> None:
