@@ -167,6 +167,8 @@ class Wire:
                 raw += chunk
                 if len(raw) > self._response_bytes:
                     raise SetupError(f"the answer of {self.url} is above {self._response_bytes} bytes: ask for fewer")
+        except httpx.DecodingError as error:
+            raise httpx.ReadError(f"the answer broke off: {error}", request=request) from error
         finally:
             await response.aclose()
         return response, bytes(raw)

@@ -280,6 +280,21 @@ async def test_a_key_is_not_made_twice_when_the_answer_was_lost() -> None:
     assert len(lost.requests) == 1
 
 
+@pytest.mark.usefixtures("pauses")
+async def test_an_answer_whose_compression_is_cut_is_asked_for_again() -> None:
+    broken = {"content-encoding": "gzip"}
+    server = Server(lambda: httpx.Response(200, stream=httpx.ByteStream(b"cut"), headers=broken), empty)
+
+    assert (await server.client().memories()).count == 0
+    with pytest.raises(TryLater):
+        await Server(lambda: httpx.Response(200, stream=httpx.ByteStream(b"cut"), headers=broken)).client().memories()
+
+
+async def test_a_recall_of_no_hits_is_refused_not_answered_with_the_usual_number(ada: OpenBrain) -> None:
+    with pytest.raises(Invalid, match="top_k"):
+        await ada.recall("x", top_k=0)
+
+
 async def test_a_wanted_duplicate_is_not_stored_twice_by_our_own_repetition() -> None:
     server = Server(busy(503))
     with pytest.raises(TryLater):
@@ -287,37 +302,6 @@ async def test_a_wanted_duplicate_is_not_stored_twice_by_our_own_repetition() ->
 
     first, second = (request.headers["idempotency-key"] for request in server.requests)
     assert first == second
-
-
-class AnswerLost(httpx.AsyncBaseTransport):
-    """The connection to the server: it breaks off after each first request, before the answer."""
-
-    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
-        self._inner = inner
-        self._lost: set[str] = set()
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        answer = await self._inner.handle_async_request(request)
-        if request.method == "POST" and request.url.path not in self._lost:
-            self._lost.add(request.url.path)
-            await answer.aread()
-            raise httpx.ReadError("lost")
-        return answer
-
-
-@pytest.mark.usefixtures("pauses")
-async def test_what_our_own_repetition_raises_counts_once(brain: Brain) -> None:
-    transport = AnswerLost(httpx.ASGITransport(brain.app()))
-    async with OpenBrain("http://brain.test", await brain.key(), transport=transport) as client:
-        raised = await client.raise_signal(source="probe", severity="warning", title="it burns")
-        halted = await client.raise_halt(title="stop")
-        with pytest.raises(TryLater):
-            await client.subscribe_query("deploys")
-        made = (await client.subscriptions()).subscriptions
-        replayed = await client.replay_subscription(made[0].id, datetime(2026, 1, 1, tzinfo=UTC))
-
-    assert [each.signal and each.signal.count for each in (raised, halted)] == [1, 1]
-    assert [each.id for each in made] == [replayed.id]
 
 
 @pytest.mark.parametrize("key", ["ob_k\n", "ob_ké", "ob\x00"])
