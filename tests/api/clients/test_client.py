@@ -194,7 +194,14 @@ async def test_refusals_are_the_errors_of_the_project(brain: Brain, ada: OpenBra
             await nobody.memories()
 
 
-@pytest.mark.parametrize("url", ["", "brain", "ftp://brain", "http://", "127.0.0.1:8788"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "brain", "ftp://brain", "http://", "127.0.0.1:8788"),
+        *("http://127.0.0.1:port", "http://127.0.0.1:99999", "http://[::1", "https://brain.test?x=1"),
+        *(" http://127.0.0.1:8788", "http://127.0.0.1:8788\n", "https://two words"),
+    ],
+)
 def test_a_url_that_is_none(url: str) -> None:
     with pytest.raises(SetupError, match="is not a URL"):
         OpenBrain(url)

@@ -158,3 +158,11 @@ async def test_a_wrong_key_is_told_at_once(url: str) -> None:
 def test_redis_needs_a_workspace() -> None:
     with pytest.raises(SetupError, match="workspace"):
         subscribe(Ear(), url="http://127.0.0.1:1", redis_url="redis://127.0.0.1:1")
+
+
+def test_two_cursors_need_two_files(tmp_path: Path) -> None:
+    """Else signals would be continued after the number of a message."""
+    (tmp_path / "link").symlink_to(tmp_path / "ada")
+    for other in (tmp_path / "ada", tmp_path / "link"):
+        with pytest.raises(SetupError, match="give each its own file"):
+            subscribe(Ear(), url="http://127.0.0.1:1", cursor=tmp_path / "ada", message_cursor=str(other))
