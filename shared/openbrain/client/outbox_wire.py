@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from openbrain.client.outbox import Kept, Outbox, Owner, Write
-from openbrain.client.wire import Wire
+from openbrain.client.wire import Wire, checked_headers, encoded, params_of
 from openbrain.contract.admin.access import Whoami
 from openbrain.contract.base import Answer
 from openbrain.domain.errors import (
@@ -141,8 +141,9 @@ class OutboxWire(Wire):
 
     async def _keep(self, write: Write, why: str) -> Kept:
         """Store the write as it would be sent. `Invalid` if it can't be: it would stop the delivery of later ones."""
-        request = self.request(write.method, write.path, body=write.body, query=write.query, headers=write.headers)
-        body = None if write.body is None else json.loads(request.content)
+        headers = checked_headers(write.headers, json=write.body is not None)
+        body = None if write.body is None else json.loads(encoded(write.body))
+        self.request(write.method, write.path, None, params_of(write.query), headers)
         with self._usable():
             before = self._outbox.owner()
             if before is not None and not before.same_as(self._owner):

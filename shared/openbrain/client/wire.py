@@ -80,10 +80,12 @@ class Wire:
         repeat: bool = True,
         well: tuple[int, ...] = (200, 201),
     ) -> A:
-        request = self.request(method, path, body=body, content=content, query=query, headers=headers)
+        if body is not None:
+            content = encoded(body)
+        sent = checked_headers(headers or {}, json=body is not None)
         self._breaker.enter(self.url)
         try:
-            status, raw = await self._exchange(request, well, repeat)
+            status, raw = await self._exchange(method, path, content, params_of(query or {}), sent, well, repeat)
         except httpx.TransportError as error:
             self._breaker.failed()
             raise unreachable(self.url, error) from error
@@ -100,32 +102,18 @@ class Wire:
             self._breaker.answered()
         raise refused
 
-    def request(
+    async def _exchange(
         self,
         method: str,
         path: str,
-        *,
-        body: Mapping[str, object] | None = None,
-        content: bytes | None = None,
-        query: Mapping[str, object] | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> httpx.Request:
-        """Return the request. Raise `Invalid` for a value that can't be sent."""
-        named = dict(headers or {})
-        for name, value in named.items():
-            if not value.isprintable():
-                raise Invalid(name, "must not hold control characters or line breaks")
-        try:
-            if body is not None:
-                content = to_json(body, fallback=_plain, inf_nan_mode="null")
-                named["content-type"] = "application/json"
-            sent = httpx.Headers(named, encoding="utf-8")
-            return self._http.build_request(method, path, content=content, params=_params(query or {}), headers=sent)
-        except (PydanticSerializationError, UnicodeEncodeError, httpx.InvalidURL) as error:
-            raise Invalid("", f"the request can't be sent: {error}") from error
-
-    async def _exchange(self, request: httpx.Request, well: tuple[int, ...], repeat: bool) -> tuple[int, bytes]:
+        content: bytes | None,
+        params: Params,
+        headers: Mapping[str, str],
+        well: tuple[int, ...],
+        repeat: bool,
+    ) -> tuple[int, bytes]:
         """Return status and body of the response, after retries where they make sense."""
+        request = self.request(method, path, content, params, headers)
         for attempt in range(1, self._attempts):
             try:
                 response, raw = await self._send(request)
@@ -142,9 +130,19 @@ class Wire:
         response, raw = await self._send(request)
         return response.status_code, raw
 
+    def request(
+        self, method: str, path: str, content: bytes | None, params: Params, headers: Mapping[str, str]
+    ) -> httpx.Request:
+        """Return the request. Raise `Invalid` for a value that can't be sent."""
+        try:
+            named = httpx.Headers(headers, encoding="utf-8")
+            return self._http.build_request(method, path, content=content, params=params, headers=named)
+        except (UnicodeEncodeError, httpx.InvalidURL) as error:
+            raise Invalid("", f"the request can't be sent: {error}") from error
+
     async def stream(self, path: str, *, query: Mapping[str, object], accept: str) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of a response as they arrive. `TryLater` if the connection breaks off."""
-        request = self.request("GET", path, query=query, headers={"accept": accept})
+        request = self.request("GET", path, None, params_of(query), {"accept": accept})
         try:
             response = await self._http.send(request, stream=True)
             try:
@@ -172,6 +170,22 @@ class Wire:
         finally:
             await response.aclose()
         return response, bytes(raw)
+
+
+def encoded(body: Mapping[str, object]) -> bytes:
+    """Return a body as JSON. Raise `Invalid` for a value that JSON does not have."""
+    try:
+        return to_json(body, fallback=_plain, inf_nan_mode="null")
+    except PydanticSerializationError as error:
+        raise Invalid("", f"the request can't be sent: {error}") from error
+
+
+def checked_headers(headers: Mapping[str, str], *, json: bool) -> Mapping[str, str]:
+    """Return the headers, with that of a JSON body. Raise `Invalid` for a value that no header may have."""
+    for name, value in headers.items():
+        if not value.isprintable():
+            raise Invalid(name, "must not hold control characters or line breaks")
+    return {**headers, "content-type": "application/json"} if json else headers
 
 
 def write_headers(idempotency_key: str = "", *, wait: int = 0, if_match: str = "") -> dict[str, str]:
@@ -240,7 +254,7 @@ def _parsed(model: type[A], raw: bytes, url: str) -> A:
         raise SetupError(f"{url} did not answer as an OpenBrain API: check the URL and the server's version") from None
 
 
-def _params(query: Mapping[str, object]) -> Params:
+def params_of(query: Mapping[str, object]) -> Params:
     pairs: Params = []
     for name, value in query.items():
         if isinstance(value, Mapping):
