@@ -41,9 +41,8 @@ class OutboxWire(Wire):
         self._turn = asyncio.Lock()
         self.kept = asyncio.Event()
         """Set while the outbox has unsent writes."""
-        with self._usable():
-            if outbox.waiting():
-                self.kept.set()
+        if outbox.waiting():
+            self.kept.set()
 
     async def close(self) -> None:
         await super().close()
