@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import stat
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -13,7 +14,7 @@ from openbrain.client import OpenBrain
 from openbrain.client.breaker import Breaker
 from openbrain.client.outbox import FAILURES, Kept, Outbox, Write
 from openbrain.client.outbox_wire import OutboxWire
-from openbrain.domain.errors import NotFound, TryLater
+from openbrain.domain.errors import Invalid, NotFound, SetupError, TryLater
 from openbrain.domain.memory import MICROSECONDS
 from tests.mcp.support import on, text
 from tests.support.api.brain import Brain
@@ -30,6 +31,8 @@ class Cut(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if self.state == "gone":
             raise httpx.ConnectError("gone")
+        if self.state == "portal":
+            return httpx.Response(404, content=b"<html>who are you?</html>")
         if self.state == "faulty" and b"poison" in request.content:
             return httpx.Response(500, json={"error": "service_error", "message": "an error of our own"})
         answer = await self._inner.handle_async_request(request)
@@ -134,6 +137,98 @@ async def test_a_key_of_another_workspace_is_never_sent_what_waits(brain: Brain,
         assert await wire.deliver()
         assert (await stranger.memories()).count == 0
     assert counts(file) == (0, 1)
+
+
+async def test_writes_of_two_keys_never_wait_in_one_file(brain: Brain, tmp_path: Path) -> None:
+    file, first, second = tmp_path / "o.sqlite3", await brain.key(), await brain.key("w2")
+    async with cut_off(brain, file, first) as (client, cut):
+        cut.state = "gone"
+        with pytest.raises(Kept):
+            await client.remember({"content": "of the first workspace", "type": "fact"})
+        async with cut_off(brain, file, second) as (stranger, strangers_cut):
+            strangers_cut.state = "gone"
+            with pytest.raises(TryLater, match="holds unsent writes of another key") as caught:
+                await stranger.remember({"content": "of the second workspace", "type": "fact"})
+        assert not isinstance(caught.value, Kept)
+        cut.state = "open"
+        wire = client._wire
+        assert isinstance(wire, OutboxWire)
+        assert await wire.deliver()
+        assert [memory.content for memory in (await client.memories()).memories] == ["of the first workspace"]
+        cut.state = "gone"
+        with pytest.raises(Kept):
+            await client.remember({"content": "of the first workspace too", "type": "fact"})
+        async with cut_off(brain, file, second) as (stranger, _):
+            with pytest.raises(Kept):
+                await stranger.remember({"content": "of the second workspace", "type": "fact"})
+            cut.state = "open"
+            assert counts(file) == (1, 1)
+            wire = stranger._wire
+            assert isinstance(wire, OutboxWire)
+            assert await wire.deliver()
+            assert [memory.content for memory in (await stranger.memories()).memories] == ["of the second workspace"]
+
+
+async def test_what_can_not_be_sent_is_not_kept_and_holds_nothing_up(brain: Brain, tmp_path: Path) -> None:
+    file = tmp_path / "o.sqlite3"
+    async with cut_off(brain, file, await brain.key()) as (client, cut):
+        cut.state = "gone"
+        with pytest.raises(Kept):
+            await client.remember({"content": "first", "type": "fact"})
+        for content, key in (("\ud800", ""), ("x", "two\nlines"), ("x", "\ud800")):
+            with pytest.raises(Invalid):
+                await client.remember({"content": content, "type": "fact"}, idempotency_key=key)
+        with pytest.raises(Invalid, match="too long"):
+            await client.forget("x" * 70_000)
+        with pytest.raises(Kept):
+            await client.remember(
+                {"content": "last", "type": "fact", "expires_at": datetime(2100, 1, 1, tzinfo=UTC)},
+                idempotency_key="schlüssel",
+            )
+        cut.state = "open"
+        wire = client._wire
+        assert isinstance(wire, OutboxWire)
+        assert await wire.deliver()
+        listed = (await client.memories()).memories
+
+    assert sorted(memory.content for memory in listed) == ["first", "last"]
+    assert counts(file) == (0, 0)
+
+
+async def test_writes_wait_while_something_else_answers_at_the_address(brain: Brain, tmp_path: Path) -> None:
+    file = tmp_path / "o.sqlite3"
+    async with cut_off(brain, file, await brain.key()) as (client, cut):
+        wire = client._wire
+        assert isinstance(wire, OutboxWire)
+        assert await wire.identify()
+        cut.state = "gone"
+        with pytest.raises(Kept):
+            await client.remember({"content": "x", "type": "fact"})
+        cut.state = "portal"
+        assert not await wire.deliver()
+        assert counts(file) == (1, 0)
+        cut.state = "open"
+        assert await wire.deliver()
+
+
+async def test_a_file_that_can_not_be_used_is_named_and_tried_again(brain: Brain, tmp_path: Path) -> None:
+    file, aside = tmp_path / "outbox" / "o.sqlite3", tmp_path / "aside"
+    async with cut_off(brain, file, await brain.key()) as (client, cut):
+        cut.state = "gone"
+        file.parent.write_text("no folder")
+        with pytest.raises(SetupError, match=r"o\.sqlite3 can't be used \(.*exists.*\): look at its folder"):
+            await client.remember({"content": "x", "type": "fact"})
+        file.parent.rename(aside)
+        with pytest.raises(Kept):
+            await client.remember({"content": "x", "type": "fact"})
+        cut.state = "open"
+        wire = client._wire
+        assert isinstance(wire, OutboxWire)
+        lock = file.with_suffix(".lock")
+        lock.mkdir()
+        assert not await wire.deliver()
+        lock.rmdir()
+        assert await wire.deliver()
 
 
 async def test_a_write_at_which_the_server_fails_does_not_hold_up_the_others(brain: Brain, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ export async function refusal(response: Response): Promise<OpenBrainError> {
   const text = await response.text();
   let said: { error?: string; message?: string; field?: string } = {};
   try {
-    said = JSON.parse(text) as typeof said;
+    said = (JSON.parse(text) ?? {}) as typeof said;
   } catch {
     // Something between us and the server answered.
   }

@@ -3,10 +3,12 @@
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from concurrent.futures import CancelledError
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from openbrain.client.brain import OpenBrain
+from openbrain.domain.tasks import cancel
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,7 +35,8 @@ def iterating(
             while (item := brain.run(_next(items))) is not None:
                 yield item[0]
         finally:
-            brain.run(_closed(items))
+            if not brain.closed:  # else it has ended
+                brain.run(_closed(items))
 
     return call
 
@@ -43,14 +46,21 @@ class SyncOpenBrain:
 
     def __init__(self, url: str, key: str = "", **options: Any) -> None:
         self.asynchronous = OpenBrain(url, key, **options)
+        self.closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = threading.Lock()
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
         """Run a coroutine of `asynchronous` and wait for it. An interrupt cancels it."""
-        waiting = asyncio.run_coroutine_threadsafe(work, self._running_loop())
+        with self._starting:
+            if self.closed:
+                work.close()
+                raise RuntimeError("this client is closed: make a new one")
+            waiting = asyncio.run_coroutine_threadsafe(work, self._running_loop())
         try:
             return waiting.result()
+        except CancelledError:
+            raise RuntimeError("this client was closed meanwhile") from None
         except BaseException:
             waiting.cancel()
             raise
@@ -62,19 +72,27 @@ class SyncOpenBrain:
         self.close()
 
     def close(self) -> None:
-        """Close the connections."""
-        self.run(self.asynchronous.close())
+        """Close the connections. What other threads still wait for raises `RuntimeError`."""
         with self._starting:
-            if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._loop.stop)
-                self._loop = None
+            if self.closed:
+                return
+            self.closed, loop = True, self._running_loop()
+            ending = asyncio.run_coroutine_threadsafe(self._end(), loop)
+        try:
+            ending.result()
+        finally:
+            loop.call_soon_threadsafe(loop.stop)
+
+    async def _end(self) -> None:
+        await cancel(*(asyncio.all_tasks() - {asyncio.current_task()}))
+        await asyncio.get_running_loop().shutdown_asyncgens()
+        await self.asynchronous.close()
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
-        with self._starting:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_serve, args=(self._loop,), name="openbrain-client", daemon=True).start()
-            return self._loop
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=_serve, args=(self._loop,), name="openbrain-client", daemon=True).start()
+        return self._loop
 
     remember = blocking(OpenBrain.remember)
     remember_batch = blocking(OpenBrain.remember_batch)

@@ -318,5 +318,5 @@ def _offer(offer: Offer) -> dict[str, object]:
 
 def _question(asking: Asking) -> dict[str, object]:
     """Return the given options of a recall, without the query."""
-    author, top_k = asking.pop("author", None), asking.pop("top_k", None)
-    return {**given(**asking), **filled(top_k=top_k, filter={"agent_id": author} if author else None)}
+    author = asking.pop("author", None)
+    return {**given(**asking), **filled(filter={"agent_id": author} if author else None)}

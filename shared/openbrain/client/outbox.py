@@ -100,19 +100,20 @@ class Outbox:
     share it."""
 
     def __init__(self, path: Path, most: int = MOST) -> None:
-        self._path = path
+        self.path = path
         self._most = most
         self._opened: sqlite3.Connection | None = None
 
-    def keep(self, write: Write) -> int:
-        """Store a write and return its number; it is on disk when this returns. `TryLater` if the outbox is full."""
-        database = self._database()
-        if self.waiting() >= self._most:
-            raise TryLater(f"{self._most} unsent writes are already in {self._path}: start the brain, then continue")
-        with database:
-            made = database.execute(
-                "INSERT INTO writes (request) VALUES (?)", (json.dumps(asdict(write), default=list).encode(),)
-            )
+    def keep(self, write: Write, owner: Owner | None = None) -> int:
+        """Store a write and return its number; it is on disk when this returns. `TryLater` if the outbox is full, or if
+        it has unsent writes and it is not known whether they are of the same `owner`."""
+        request = json.dumps(asdict(write)).encode()
+        with self._changing() as database:
+            if self.waiting() >= self._most:
+                raise TryLater(f"{self._most} unsent writes are already in {self.path}: start the brain, then continue")
+            if owner is not None:
+                self._keep_for(owner)
+            made = database.execute("INSERT INTO writes (request) VALUES (?)", (request,))
         return made.lastrowid or 0
 
     def state(self, number: int) -> State:
@@ -130,51 +131,48 @@ class Outbox:
         """Return the number of requests that the server refused; they stay in the file, with the reason."""
         return self._count("refused IS NOT NULL")
 
-    def first(self) -> tuple[int, Write] | None:
-        """Return the oldest unsent request with its number."""
+    def first(self, owner: Owner | None = None) -> tuple[int, Write] | None:
+        """Return the oldest unsent request with its number; None if there is none, or if they are not of `owner`."""
         ask = "SELECT number, request FROM writes WHERE refused IS NULL ORDER BY number LIMIT 1"
-        row = self._database().execute(ask).fetchone()
-        return None if row is None else (row[0], Write(**json.loads(row[1])))
+        with self._changing() as database:
+            row, whose = database.execute(ask).fetchone(), self.owner()
+        if row is None or (owner is not None and (whose is None or not whose.same_as(owner))):
+            return None
+        return row[0], Write(**json.loads(row[1]))
 
     def delivered(self, number: int) -> None:
         """Remove a request that the server has accepted."""
-        with self._database() as database:
+        with self._changing() as database:
             database.execute("DELETE FROM writes WHERE number = ?", (number,))
 
     def failed(self, number: int) -> int:
         """Note a server failure of a request; return the number of its failures so far."""
-        with self._database() as database:
+        with self._changing() as database:
             database.execute("UPDATE writes SET failures = failures + 1 WHERE number = ?", (number,))
-        (failures,) = database.execute("SELECT failures FROM writes WHERE number = ?", (number,)).fetchone()
+            (failures,) = database.execute("SELECT failures FROM writes WHERE number = ?", (number,)).fetchone()
         return int(failures)
 
     def refuse(self, number: int, reason: str) -> None:
         """Set aside a request that the server will never accept."""
-        with self._database() as database:
+        with self._changing() as database:
             database.execute("UPDATE writes SET refused = ? WHERE number = ?", (reason, number))
 
     def owner(self) -> Owner | None:
         """Return the owner; None if nothing was ever stored."""
-        if self._opened is None and not self._path.exists():
+        if self._opened is None and not self.path.exists():
             return None
         row = self._database().execute("SELECT key_hash, workspace_id, agent_id FROM owner").fetchone()
         return None if row is None else Owner(*row)
 
     def give_to(self, owner: Owner) -> None:
         """Set the owner. Unsent writes of another workspace or agent are set aside and never sent."""
-        before, database = self.owner(), self._database()
-        with database:
-            if before is not None and not before.same_as(owner):
-                whose = f"{before.agent_id or 'no agent'} of {before.workspace_id or 'an unknown workspace'}"
-                reason = f"written for {whose}: the key belongs to another owner"
-                database.execute("UPDATE writes SET refused = ? WHERE refused IS NULL", (reason,))
-            database.execute("DELETE FROM owner")
-            database.execute("INSERT INTO owner VALUES (?, ?, ?)", astuple(owner))
+        with self._changing():
+            self._own(owner)
 
     @contextlib.contextmanager
     def delivering(self) -> Iterator[bool]:
         """Yield whether this process may deliver now: only one does at a time, so that the order is kept."""
-        with self._path.with_suffix(".lock").open("w") as lock:
+        with self.path.with_suffix(".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -188,22 +186,51 @@ class Outbox:
             self._opened.close()
             self._opened = None
 
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """Begin a transaction in which no other process changes the file."""
+        with self._database() as database:
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+
+    def _keep_for(self, owner: Owner) -> None:
+        before = self.owner()
+        if before is not None and not owner.workspace_id:
+            if before.same_as(owner):
+                return
+            if self.waiting():
+                raise TryLater(f"{self.path} holds unsent writes of another key: start the brain, then continue")
+        self._own(owner)
+
+    def _own(self, owner: Owner) -> None:
+        before, database = self.owner(), self._database()
+        if before is not None and not before.same_as(owner):
+            whose = f"{before.agent_id or 'no agent'} of {before.workspace_id or 'an unknown workspace'}"
+            reason = f"written for {whose}: the key belongs to another owner"
+            database.execute("UPDATE writes SET refused = ? WHERE refused IS NULL", (reason,))
+        database.execute("DELETE FROM owner")
+        database.execute("INSERT INTO owner VALUES (?, ?, ?)", astuple(owner))
+
     def _count(self, which: str) -> int:
-        if self._opened is None and not self._path.exists():
+        if self._opened is None and not self.path.exists():
             return 0
         (count,) = self._database().execute(f"SELECT count(*) FROM writes WHERE {which}").fetchone()  # noqa: S608
         return int(count)
 
     def _database(self) -> sqlite3.Connection:
         if self._opened is None:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            opened = sqlite3.connect(self._path, timeout=30)
-            self._path.chmod(0o600)
-            opened.execute("PRAGMA journal_mode = WAL")
-            opened.execute("PRAGMA synchronous = FULL")
-            opened.execute("PRAGMA secure_delete = ON")  # delivered content must not stay on disk
-            opened.execute(_TABLE)
-            opened.execute(_OWNER)
-            opened.commit()
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            opened = sqlite3.connect(self.path, timeout=30)
+            try:
+                self.path.chmod(0o600)
+                opened.execute("PRAGMA journal_mode = WAL")
+                opened.execute("PRAGMA synchronous = FULL")
+                opened.execute("PRAGMA secure_delete = ON")  # delivered content must not stay on disk
+                opened.execute(_TABLE)
+                opened.execute(_OWNER)
+                opened.commit()
+            except BaseException:
+                opened.close()
+                raise
             self._opened = opened
         return self._opened

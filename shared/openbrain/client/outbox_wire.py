@@ -2,17 +2,29 @@
 order."""
 
 import asyncio
+import contextlib
 import hashlib
-from collections.abc import Mapping
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 from openbrain.client.outbox import FAILURES, Kept, Outbox, Owner, Write
-from openbrain.client.wire import Wire
+from openbrain.client.wire import Wire, checked_headers, encoded, params_of
 from openbrain.contract.admin.access import Whoami
 from openbrain.contract.base import Answer
-from openbrain.domain.errors import Halted, OpenBrainError, RateLimited, ServerFailed, TryLater, Unauthorised
+from openbrain.domain.errors import (
+    Halted,
+    OpenBrainError,
+    RateLimited,
+    ServerFailed,
+    SetupError,
+    TryLater,
+    Unauthorised,
+)
 
 A = TypeVar("A", bound=BaseModel)
 
@@ -50,8 +62,10 @@ class OutboxWire(Wire):
         if rest.get("content") is not None or not write.kept:
             return await super().ask(model, method, path, body=body, query=query, headers=headers, **rest)
         write = write.keyed()
-        if self._outbox.waiting():
-            raise self._keep(write, "earlier writes are still unsent")
+        with self._usable():
+            waiting = self._outbox.waiting()
+        if waiting:
+            raise await self._keep(write, "earlier writes are still unsent")
         try:
             return await super().ask(model, method, path, body=body, query=query, headers=write.headers, **rest)
         except (RateLimited, Halted):
@@ -59,15 +73,15 @@ class OutboxWire(Wire):
         except Unauthorised as error:
             if not self._owner.workspace_id:
                 raise  # the server has never accepted this key
-            raise self._keep(
+            raise await self._keep(
                 write, "the key is no longer accepted: replace it with its successor, then restart"
             ) from error
         except TryLater as error:
-            raise self._keep(write, str(error)) from error
+            raise await self._keep(write, str(error)) from error
 
-    async def identify(self) -> bool:
-        """Ask the server once whose key this is; False while it can't be asked."""
-        if self._owner.workspace_id:
+    async def identify(self, *, again: bool = False) -> bool:
+        """Ask the server once, or `again`, whose key this is; False while it can't be asked."""
+        if self._owner.workspace_id and not again:
             return True
         try:
             who = await super().ask(Whoami, "GET", "/v1/whoami")
@@ -79,13 +93,19 @@ class OutboxWire(Wire):
     async def deliver(self) -> bool:
         """Send the unsent writes, in order. Return True if none is left. A write that the server will never accept is
         set aside."""
+        try:
+            return await self._deliver()
+        except (sqlite3.Error, OSError):
+            return False  # the file can't be used now, as on a full disk
+
+    async def _deliver(self) -> bool:
         async with self._turn:
             if not await self.identify():
                 return False
             if self._outbox.waiting():
                 self._outbox.give_to(self._owner)
             with self._outbox.delivering() as ours:
-                while ours and (next_write := self._outbox.first()):
+                while ours and (next_write := self._outbox.first(self._owner)):
                     number, write = next_write
                     try:
                         await super().ask(
@@ -98,6 +118,8 @@ class OutboxWire(Wire):
                     except (TryLater, Unauthorised):
                         return False
                     except OpenBrainError as error:
+                        if not await self.identify(again=True):
+                            return False  # another server answers at this address
                         self._outbox.refuse(number, str(error))
                     else:
                         self._outbox.delivered(number)
@@ -106,9 +128,23 @@ class OutboxWire(Wire):
         self.kept.clear()
         return True
 
-    def _keep(self, write: Write, why: str) -> Kept:
-        self._outbox.keep(write)
-        if self._outbox.owner() is None:
-            self._outbox.give_to(self._owner)
+    @contextlib.contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            path = self._outbox.path
+            raise SetupError(f"the outbox {path} can't be used ({error}): look at its folder and disk") from error
+
+    async def _keep(self, write: Write, why: str) -> Kept:
+        """Store the write as it would be sent. `Invalid` if it can't be: it would stop the delivery of later ones."""
+        headers = checked_headers(write.headers, json=write.body is not None)
+        body = None if write.body is None else json.loads(encoded(write.body))
+        self.request(write.method, write.path, None, params_of(write.query), headers)
+        with self._usable():
+            before = self._outbox.owner()
+            if before is not None and not before.same_as(self._owner):
+                await self.identify()
+            self._outbox.keep(replace(write, body=body), self._owner)
         self.kept.set()
         return Kept(why)

@@ -2,19 +2,19 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 from urllib.parse import quote
 
 import httpx
 from pydantic import BaseModel, ValidationError
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from openbrain.client.breaker import Breaker
 from openbrain.client.refusals import nothing_stored, refusal, unreachable
 from openbrain.domain.access.credentials import LOOPBACK, checked_address
-from openbrain.domain.errors import Backlogged, SetupError, TryLater
+from openbrain.domain.errors import Backlogged, Invalid, SetupError, TryLater
 
 A = TypeVar("A", bound=BaseModel)
 RETRY_AFTER_MAX_S = 30.0
@@ -49,6 +49,8 @@ class Wire:
         if loopback:
             headers["accept-encoding"] = "identity"  # compressing costs more than sending within this machine
         if key:
+            if not (key.isascii() and key.isprintable()):
+                raise SetupError("the key holds a line break or a character that no key has: give only the key itself")
             headers["authorization"] = f"Bearer {key}"
         if agent:
             headers["x-openbrain-agent"] = quote(agent)
@@ -79,11 +81,11 @@ class Wire:
         well: tuple[int, ...] = (200, 201),
     ) -> A:
         if body is not None:
-            content = to_json(body, fallback=_plain, inf_nan_mode="null")
-            headers = {**(headers or {}), "content-type": "application/json"}
+            content = encoded(body)
+        sent = checked_headers(headers or {}, json=body is not None)
         self._breaker.enter(self.url)
         try:
-            status, raw = await self._exchange(method, path, content, _params(query or {}), headers or {}, well, repeat)
+            status, raw = await self._exchange(method, path, content, params_of(query or {}), sent, well, repeat)
         except httpx.TransportError as error:
             self._breaker.failed()
             raise unreachable(self.url, error) from error
@@ -111,7 +113,7 @@ class Wire:
         repeat: bool,
     ) -> tuple[int, bytes]:
         """Return status and body of the response, after retries where they make sense."""
-        request = self._http.build_request(method, path, content=content, params=params, headers=headers)
+        request = self.request(method, path, content, params, headers)
         for attempt in range(1, self._attempts):
             try:
                 response, raw = await self._send(request)
@@ -128,9 +130,19 @@ class Wire:
         response, raw = await self._send(request)
         return response.status_code, raw
 
+    def request(
+        self, method: str, path: str, content: bytes | None, params: Params, headers: Mapping[str, str]
+    ) -> httpx.Request:
+        """Return the request. Raise `Invalid` for a value that can't be sent."""
+        try:
+            named = httpx.Headers(headers, encoding="utf-8")
+            return self._http.build_request(method, path, content=content, params=params, headers=named)
+        except (UnicodeEncodeError, httpx.InvalidURL) as error:
+            raise Invalid("", f"the request can't be sent: {error}") from error
+
     async def stream(self, path: str, *, query: Mapping[str, object], accept: str) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of a response as they arrive. `TryLater` if the connection breaks off."""
-        request = self._http.build_request("GET", path, params=_params(query), headers={"accept": accept})
+        request = self.request("GET", path, None, params_of(query), {"accept": accept})
         try:
             response = await self._http.send(request, stream=True)
             try:
@@ -153,9 +165,27 @@ class Wire:
                 raw += chunk
                 if len(raw) > self._response_bytes:
                     raise SetupError(f"the answer of {self.url} is above {self._response_bytes} bytes: ask for fewer")
+        except httpx.DecodingError as error:
+            raise httpx.ReadError(f"the answer broke off: {error}", request=request) from error
         finally:
             await response.aclose()
         return response, bytes(raw)
+
+
+def encoded(body: Mapping[str, object]) -> bytes:
+    """Return a body as JSON. Raise `Invalid` for a value that JSON does not have."""
+    try:
+        return to_json(body, fallback=_plain, inf_nan_mode="null")
+    except PydanticSerializationError as error:
+        raise Invalid("", f"the request can't be sent: {error}") from error
+
+
+def checked_headers(headers: Mapping[str, str], *, json: bool) -> Mapping[str, str]:
+    """Return the headers, with that of a JSON body. Raise `Invalid` for a value that no header may have."""
+    for name, value in headers.items():
+        if not value.isprintable():
+            raise Invalid(name, "must not hold control characters or line breaks")
+    return {**headers, "content-type": "application/json"} if json else headers
 
 
 def write_headers(idempotency_key: str = "", *, wait: int = 0, if_match: str = "") -> dict[str, str]:
@@ -187,7 +217,12 @@ async def pages(ask: Callable[[str | None], Awaitable[P]]) -> AsyncGenerator[P, 
 
 def in_path(text: str) -> str:
     """Return the text quoted as one segment of a path."""
-    return quote(text, safe="")
+    if text in (".", ".."):
+        return text.replace(".", "%2E")  # else it would lead to another route
+    try:
+        return quote(text, safe="")
+    except UnicodeEncodeError as error:
+        raise Invalid("", f"an id can't be sent: {error}") from error
 
 
 def given(**named: object) -> dict[str, object]:
@@ -219,13 +254,13 @@ def _parsed(model: type[A], raw: bytes, url: str) -> A:
         raise SetupError(f"{url} did not answer as an OpenBrain API: check the URL and the server's version") from None
 
 
-def _params(query: Mapping[str, object]) -> Params:
+def params_of(query: Mapping[str, object]) -> Params:
     pairs: Params = []
     for name, value in query.items():
         if isinstance(value, Mapping):
             pairs += [(f"{name}.{member}", _text(item)) for member, item in value.items()]
             continue
-        many = value if isinstance(value, list | tuple | set) else (value,)
+        many = (value,) if isinstance(value, str) or not isinstance(value, Collection) else value
         pairs += [
             (name, _text(item))
             for item in many

@@ -1,5 +1,6 @@
 """The typed client against the API, and against servers that misbehave."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -193,7 +194,14 @@ async def test_refusals_are_the_errors_of_the_project(brain: Brain, ada: OpenBra
             await nobody.memories()
 
 
-@pytest.mark.parametrize("url", ["", "brain", "ftp://brain", "http://", "127.0.0.1:8788"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "brain", "ftp://brain", "http://", "127.0.0.1:8788"),
+        *("http://127.0.0.1:port", "http://127.0.0.1:99999", "http://[::1", "https://brain.test?x=1"),
+        *(" http://127.0.0.1:8788", "http://127.0.0.1:8788\n", "https://two words"),
+    ],
+)
 def test_a_url_that_is_none(url: str) -> None:
     with pytest.raises(SetupError, match="is not a URL"):
         OpenBrain(url)
@@ -279,6 +287,21 @@ async def test_a_key_is_not_made_twice_when_the_answer_was_lost() -> None:
     assert len(lost.requests) == 1
 
 
+@pytest.mark.usefixtures("pauses")
+async def test_an_answer_whose_compression_is_cut_is_asked_for_again() -> None:
+    broken = {"content-encoding": "gzip"}
+    server = Server(lambda: httpx.Response(200, stream=httpx.ByteStream(b"cut"), headers=broken), empty)
+
+    assert (await server.client().memories()).count == 0
+    with pytest.raises(TryLater):
+        await Server(lambda: httpx.Response(200, stream=httpx.ByteStream(b"cut"), headers=broken)).client().memories()
+
+
+async def test_a_recall_of_no_hits_is_refused_not_answered_with_the_usual_number(ada: OpenBrain) -> None:
+    with pytest.raises(Invalid, match="top_k"):
+        await ada.recall("x", top_k=0)
+
+
 async def test_a_wanted_duplicate_is_not_stored_twice_by_our_own_repetition() -> None:
     server = Server(busy(503))
     with pytest.raises(TryLater):
@@ -286,6 +309,43 @@ async def test_a_wanted_duplicate_is_not_stored_twice_by_our_own_repetition() ->
 
     first, second = (request.headers["idempotency-key"] for request in server.requests)
     assert first == second
+
+
+@pytest.mark.parametrize("key", ["ob_k\n", "ob_ké", "ob\x00"])
+def test_a_key_with_something_else_in_it_is_told(key: str) -> None:
+    with pytest.raises(SetupError, match="give only the key itself"):
+        OpenBrain("https://brain.test", key)
+
+
+async def test_what_can_not_be_sent_is_told_and_not_sent() -> None:
+    server = Server(empty)
+    brain = server.client()
+    for wrong in (
+        brain.remember({"content": "x", "type": "fact"}, idempotency_key="a\nb"),
+        brain.remember({"content": "\ud800", "type": "fact"}),
+        brain.memory("\ud800"),
+        brain.search("x" * 70_000),
+    ):
+        with pytest.raises(Invalid):
+            await wrong
+    assert server.requests == []
+
+
+async def test_a_set_of_values_is_sent_as_values_and_points_are_no_way_up() -> None:
+    server = Server(lambda: httpx.Response(404))
+    brain = server.client()
+    await asyncio.gather(
+        brain.memories(tags=frozenset({"a"})),  # type: ignore[arg-type]
+        brain.delete_thought("."),
+        brain.tick("../stats"),
+        return_exceptions=True,
+    )
+
+    assert [request.url.raw_path.decode() for request in server.requests] == [
+        "/v1/brain/list?tags=a",
+        "/v1/thoughts/%2E",
+        "/tick/..%2Fstats",
+    ]
 
 
 async def test_an_answer_has_a_limit() -> None:

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from openbrain.domain.access.permissions import Permission
+from openbrain.domain.signals.values import Raise, Severity
 from openbrain_api.handlers import ROUTES
 from openbrain_api.openapi.document import document
 from tests.servers.places import ROOT
@@ -30,7 +31,7 @@ pytestmark = [
 ]
 CLIENT = ROOT / "clients" / "typescript"
 PROGRAMS = ROOT / "tests" / "samples" / "generated_clients"
-NAMES = ("program", "guarded", "refused")
+NAMES = ("program", "guarded", "refused", "standing")
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +122,64 @@ async def test_halts_that_stand_at_the_start_halt_and_neither_those_of_others_no
     assert [each["heard"] is not None for each in said if "heard" in each] == [True]
     assert {each["title"] for each in replayed if "title" in each} == {"stop", "the last"}
     assert not any(each.get("halted") for each in replayed)
+
+
+async def test_a_handler_may_wait_for_the_end_of_a_halt_and_a_lost_acknowledgement_is_repeated(
+    brain: Brain, programs: Path
+) -> None:
+    key, app = await brain.key(permissions=frozenset(Permission)), brain.app()
+    signals = [
+        Raise(
+            workspace_id="w1",
+            source=f"probe-{number}",
+            severity=Severity.WARNING,
+            title="it burns",
+            content="",
+            actor="probe",
+            at=brain.clock.now(),
+        )
+        for number in range(130)
+    ]
+    await brain.store.signals.raise_signals(signals)
+    lost: list[str] = []
+
+    async def losing(scope: Any, receive: Any, send: Any) -> None:
+        """The app; it gives no answer to the first acknowledgement of each halt."""
+        path = scope.get("path", "")
+        if path.endswith("/ack") and path not in lost:
+            lost.append(path)
+            await send({"type": "http.response.start", "status": 503, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        await app(scope, receive, send)
+
+    async with brain.services(), http(app, key) as client, served(losing) as url:
+
+        async def halted(title: str) -> str:
+            answer = await client.post("/v1/amygdala/halts", json={"title": title})
+            return f"/v1/amygdala/halts/{answer.json()['halt']['id']}"
+
+        async def resumed(halt: str) -> None:
+            async def acknowledged() -> bool:
+                return bool((await client.get(halt)).json()["acks"])
+
+            await until(acknowledged)
+            await client.post(f"{halt}/resume", json={})
+
+        standing = await halted("at the start")
+        process = await started(programs, "standing", url, key)
+        said = lines(process)
+        assert await anext(said) == {"title": "at the start", "halted": True, "scope": "workspace"}
+        await resumed(standing)
+        assert await anext(said) == {"halted": False}
+        later = await halted("later")
+        assert await anext(said) == {"title": "later", "halted": True, "scope": "workspace"}
+        await resumed(later)
+        assert await anext(said) == {"halted": False}
+        await raised(client, "the last")
+        assert [each async for each in said] == [{"told": 132}]
+        assert await process.wait() == 0
+    assert len(lost) == 2
 
 
 async def test_who_is_no_longer_heard_is_not_let_through(brain: Brain, programs: Path) -> None:

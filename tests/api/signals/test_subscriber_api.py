@@ -137,7 +137,7 @@ async def test_messages_and_matches_are_heard_at_least_once_across_starts(
     kept: dict[str, Any] = {"on_message": failing, "message_cursor": tmp_path / "inbox"}
     await sent("before it began")
     async with hearing(brain, url, **kept) as (made, _):
-        await eventually(lambda: made.standing.messages == 1)
+        assert made.standing.messages == 1  # at once: what is sent from now on is received
         await sent("one", "two")
         await eventually(lambda: made.standing.messages == 3)
     await sent("while it was away")
@@ -158,3 +158,11 @@ async def test_a_wrong_key_is_told_at_once(url: str) -> None:
 def test_redis_needs_a_workspace() -> None:
     with pytest.raises(SetupError, match="workspace"):
         subscribe(Ear(), url="http://127.0.0.1:1", redis_url="redis://127.0.0.1:1")
+
+
+def test_two_cursors_need_two_files(tmp_path: Path) -> None:
+    """Else signals would be continued after the number of a message."""
+    (tmp_path / "link").symlink_to(tmp_path / "ada")
+    for other in (tmp_path / "ada", tmp_path / "link"):
+        with pytest.raises(SetupError, match="give each its own file"):
+            subscribe(Ear(), url="http://127.0.0.1:1", cursor=tmp_path / "ada", message_cursor=str(other))

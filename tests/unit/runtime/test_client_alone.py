@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from openbrain import NotFound, OpenBrain, SyncOpenBrain, __version__
+from tests.support.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = tomllib.loads((ROOT / "shared" / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["only-include"]
@@ -127,3 +128,25 @@ def test_an_interrupt_ends_a_loop_over_what_arrives_as_an_interrupt() -> None:
         with pytest.raises(KeyboardInterrupt):  # noqa: PT012 - the interrupt must not come before it
             interrupt.start()
             next(parts)
+
+
+async def test_a_client_that_is_closed_leaves_no_thread_waiting() -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, stream=_Silent()))
+    brain = SyncOpenBrain("http://brain", transport=transport)
+    reading, open_still, began = brain.export(), brain.export(), threading.Event()
+    assert next(open_still) == b"one\n"
+
+    def read() -> None:
+        for _ in reading:
+            began.set()
+
+    waiting = asyncio.create_task(asyncio.to_thread(read))
+    await asyncio.to_thread(began.wait)
+    await asyncio.to_thread(brain.close)
+    async with asyncio.timeout(PATIENCE_S):
+        with pytest.raises(RuntimeError, match="closed"):
+            await waiting
+    brain.close()
+    open_still.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        brain.health()

@@ -40,7 +40,7 @@ class InProcessWire(Wire):
         _repeat: bool,
     ) -> tuple[int, bytes]:
         body = content or b""
-        fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        fields = [(name.encode("latin-1"), value.encode()) for name, value in headers.items()]
         exchange = _Exchange(body)
         counted = COUNTED.get()
         scope = {

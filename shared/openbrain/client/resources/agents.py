@@ -196,7 +196,7 @@ class Agents:
             url=webhook,
             agent_id=agent_id,
         )
-        return await self._wire.ask(SubscriptionCreated, "POST", SUBSCRIPTIONS, body=body)
+        return await self._wire.ask(SubscriptionCreated, "POST", SUBSCRIPTIONS, body=body, repeat=False)
 
     async def subscriptions(
         self, *, limit: int | None = None, cursor: str | None = None, agent_id: str | None = None
@@ -216,7 +216,7 @@ class Agents:
         """Match the memories of a time range again, and deliver the matches even if they were delivered before."""
         body = filled(since=since.isoformat(), until=until and until.isoformat(), agent_id=agent_id)
         path = f"{SUBSCRIPTIONS}/{in_path(subscription_id)}:replay"
-        return await self._wire.ask(SubscriptionAnswer, "POST", path, body=body)
+        return await self._wire.ask(SubscriptionAnswer, "POST", path, body=body, well=(202,))
 
     async def remove_subscription(self, subscription_id: str, *, agent_id: str | None = None) -> SubscriptionRemoved:
         """Remove a subscription and its matches in the inbox."""

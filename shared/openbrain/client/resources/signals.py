@@ -27,6 +27,7 @@ from openbrain.contract.amygdala.signals import (
     SignalRaised,
 )
 from openbrain.domain.errors import SetupError
+from openbrain.domain.ids import uuid7
 from openbrain.domain.signals.values import HaltScope, HaltState, Severity, SignalState
 
 AMYGDALA = "/v1/amygdala"
@@ -89,8 +90,8 @@ class Signals:
 
     async def raise_signal(self, *, idempotency_key: str = "", **signal: Unpack[NewSignal]) -> SignalRaised:
         """Raise a signal: every agent of the workspace receives it. May be repeated: a repeated raise is counted on the
-        same signal."""
-        headers = write_headers(idempotency_key)
+        same signal; retries of the client are not."""
+        headers = write_headers(idempotency_key or uuid7(0))
         return await self._wire.ask(SignalRaised, "POST", f"{AMYGDALA}/signals", body=dict(signal), headers=headers)
 
     async def signals(
@@ -117,7 +118,7 @@ class Signals:
 
     async def raise_halt(self, *, idempotency_key: str = "", **halt: Unpack[NewHalt]) -> SignalRaised:
         """Raise a halt: every agent in its scope must stop until it is resumed or its `ttl_s` has passed."""
-        headers = write_headers(idempotency_key)
+        headers = write_headers(idempotency_key or uuid7(0))
         return await self._wire.ask(SignalRaised, "POST", f"{AMYGDALA}/halts", body=dict(halt), headers=headers)
 
     async def halts(

@@ -115,4 +115,4 @@ class Vault:
 
     async def tick(self, job_id: str, *, wait: int = 0) -> TickAnswer:
         """Return a tick's state: at once, or with `wait` when it has ended, after `wait` seconds at the latest."""
-        return await self._wire.ask(TickAnswer, "GET", f"/tick/{job_id}", query={"wait": wait or None})
+        return await self._wire.ask(TickAnswer, "GET", f"/tick/{in_path(job_id)}", query={"wait": wait or None})

@@ -46,15 +46,22 @@ def subscribe(
     """
     if redis_url and not workspace:
         raise SetupError("which workspace's stream? Give `workspace` together with `redis_url`")
+    signals_seen, messages_seen = _kept(cursor), _kept(message_cursor)
+    if (
+        isinstance(signals_seen, FileCursor)
+        and isinstance(messages_seen, FileCursor)
+        and signals_seen.path.resolve() == messages_seen.path.resolve()
+    ):
+        raise SetupError(f"`cursor` and `message_cursor` are both {signals_seen.path}: give each its own file")
     brain = OpenBrain(url, key, agent=agent, timeout_s=SILENCE_S, attempts=1, breaker_failures=0, allow_http=allow_http)
     stream = _by_redis(redis_url, prefix, workspace) if redis_url else None
     api = HttpApi(brain, via="redis" if stream else "sse", org=org, project=project)
     return Subscriber(
         api,
         handler,
-        inbox=None if on_message is None else Inbox(api, on_message, _kept(message_cursor)),
+        inbox=None if on_message is None else Inbox(api, on_message, messages_seen),
         stream=stream,
-        cursor=_kept(cursor),
+        cursor=signals_seen,
         org=org,
         project=project,
         halted_when_cut_off_s=halted_when_cut_off_s,

@@ -13,7 +13,7 @@ from openbrain.client.subscriber.api import Missed, News, Present
 from openbrain.client.wire import pages
 from openbrain.contract.amygdala.broadcasts import AmygdalaState, BroadcastAnswer, Skipped
 from openbrain.contract.amygdala.signals import HaltAnswer, SignalAnswer
-from openbrain.contract.messages import MessageAnswer
+from openbrain.contract.messages import Inbox, MessageAnswer
 from openbrain.domain.events.data import Broadcast
 from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Step
 from openbrain.domain.times import from_datetime, to_iso
@@ -62,8 +62,8 @@ class HttpApi:
                     case None:
                         yield None
 
-    async def last_message(self) -> int:
-        return (await self._brain.inbox(limit=1)).last
+    async def inbox(self, after: int, *, unread: bool = False, limit: int | None = None) -> Inbox:
+        return await self._brain.inbox(after=after, unread=unread, limit=limit)
 
     def messages(self, after: int) -> AsyncGenerator[MessageAnswer | None, None]:
         return self._brain.hear_messages(after)

@@ -125,9 +125,12 @@ class Subscriber:
             self._saved = self._hearing.handled = kept
             self._hearing.place(kept)
         first = asyncio.create_task(self._listening.look())
-        first.add_done_callback(heeded)
         self._running.append(first)
-        await asyncio.wait({first}, timeout=self._start_s)
+        if self._inbox is not None:
+            self._running.append(asyncio.create_task(self._inbox.begin()))
+        for task in self._running:
+            task.add_done_callback(heeded)
+        await asyncio.wait(self._running, timeout=self._start_s)
         error = first.exception() if first.done() else TimeoutError()
         if isinstance(error, TryLater | TimeoutError):
             _log.warning("subscriber.starts_alone", error=type(error).__name__)

@@ -55,12 +55,23 @@ def from_environment(environment: Mapping[str, str], home: Path) -> Credentials:
 
 def checked_address(url: str, *, allow_http: bool) -> SplitResult:
     """Split the URL of a server that a key may be sent to. Raise `SetupError` if it must not be sent there."""
-    address = urlsplit(url)
-    if address.scheme not in ("http", "https") or not address.hostname:
+    address = _split(url)
+    if address is None:
         raise SetupError(f"{url!r} is not a URL: write it as http://127.0.0.1:8788 or https://brain.example.org")
     if address.scheme == "http" and not (address.hostname in LOOPBACK or allow_http):
         raise SetupError(f"{url} would send the key in the clear: use https, or allow http where the network is safe")
     return address
+
+
+def _split(url: str) -> SplitResult | None:
+    """Split the URL of a server; None if it is no such URL. `urlsplit` overlooks spaces and line breaks."""
+    try:
+        address = urlsplit(url)
+        usable = address.port != 0 and address.hostname and not (address.query or address.fragment)
+    except ValueError:  # of the port or an IPv6 address
+        return None
+    written = url.isprintable() and " " not in url
+    return address if usable and written and address.scheme in ("http", "https") else None
 
 
 def read_key(path: Path) -> str:

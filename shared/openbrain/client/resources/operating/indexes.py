@@ -47,7 +47,8 @@ class Indexes:
         `restored`: the database was restored to an earlier state; index everything again.
         """
         body = {"full": full, "repair": repair, "restored": restored}
-        return await self._wire.ask(OperationAnswer, "POST", "/v1/admin/verify", body=body, well=(202,))
+        path = "/v1/admin/verify"
+        return await self._wire.ask(OperationAnswer, "POST", path, body=body, repeat=False, well=(202,))
 
     async def model_in_use(self) -> ModelInUse:
         """Return the model that serves, and the one in the settings."""

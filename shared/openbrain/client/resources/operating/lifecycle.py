@@ -38,14 +38,13 @@ class Lifecycles:
     async def clean(self, *, dry_run: bool = True, **how: Unpack[CleanedWhat]) -> LifecycleStarted:
         """Correct stored memories (at least one of `strip_pii`, `strip_secrets`, `normalise`). By default a dry run.
         Can't be undone."""
-        body: dict[str, object] = {**how, "dry_run": dry_run}
-        return await self._wire.ask(LifecycleStarted, "POST", "/v1/admin/lifecycle:clean", body=body, well=(202,))
+        return await self._started("clean", {**how, "dry_run": dry_run})
 
     async def undo(self, operation_id: str) -> LifecycleStarted:
         """Undo what a lifecycle operation archived or rewrote within the last 30 days. `Conflict` if that is not
         possible."""
         path = f"/v1/admin/operations/{in_path(operation_id)}:undo"
-        return await self._wire.ask(LifecycleStarted, "POST", path, well=(202,))
+        return await self._wire.ask(LifecycleStarted, "POST", path, repeat=False, well=(202,))
 
     async def policies(self) -> PoliciesAnswer:
         """Return the workspace's lifecycle policies."""
