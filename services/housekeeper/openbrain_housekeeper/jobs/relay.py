@@ -5,9 +5,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from openbrain.domain.errors import TryLater
-from openbrain.domain.memory import MICROSECONDS
-from openbrain.observability.metrics import OUTBOX_OLDEST_SECONDS
-from openbrain.ports.clock import Clock
 from openbrain.ports.store.outbox import Outbox, OutboxEntry
 from openbrain.ports.store.signals import StaleSequence
 from openbrain.ports.streams import Wake
@@ -67,13 +64,6 @@ async def relay_outbox(outbox: Outbox, publisher: Publisher, broadcasting: Broad
         if done >= limit:
             await broadcasting.ahead()
     return done
-
-
-async def measure_outbox(outbox: Outbox, clock: Clock) -> int:
-    """Update the metric of the outbox's age."""
-    oldest = await outbox.unpublished_since()
-    OUTBOX_OLDEST_SECONDS.set(0 if oldest is None else max(0, clock.now() - oldest) / MICROSECONDS)
-    return 0
 
 
 async def until_more(wake: Wake, limit: int, poll_s: float, done: int) -> None:
