@@ -27,11 +27,10 @@ from openbrain.streams.redis.connection import connect, without_login
 from openbrain.usecases.tick_schedule import TickSchedule
 from openbrain.vault.pipeline import Patience
 from openbrain_housekeeper.back_pressure import held_back
-from openbrain_housekeeper.gauges import measure
 from openbrain_housekeeper.handlers.purge import Project
 from openbrain_housekeeper.jobs.broadcasts import Broadcasting
 from openbrain_housekeeper.jobs.policies import PolicySchedule
-from openbrain_housekeeper.jobs.relay import relay_outbox, until_more
+from openbrain_housekeeper.jobs.relay import measure, relay_outbox, until_more
 from openbrain_housekeeper.jobs.retention import RetentionJob
 from openbrain_housekeeper.jobs.row_retention import ROUND, expire, purge_past
 from openbrain_housekeeper.jobs.stream_retention import StreamRetention
