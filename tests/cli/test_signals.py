@@ -18,7 +18,7 @@ from openbrain_cli.system.shell import exit_codes
 from tests.support.api.brain import Brain
 from tests.support.api.served import served
 from tests.support.cli.terminal import PROGRAM
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, until
 
 DISK = ("--source", "db-1", "--severity", "critical", "--content", "sda1 of db-1")
 
@@ -186,6 +186,20 @@ async def test_who_reads_a_pipe_sees_each_line_at_once(terminal: Terminal) -> No
         await process.wait()
 
     assert b"the disk is full" in line
+
+
+async def test_a_watch_that_is_terminated_leaves_no_subscription(terminal: Terminal, url: str, key: str) -> None:
+    process = await terminal.spawned("watch", "disks", "--agent", "ada", out=asyncio.subprocess.PIPE)
+    async with OpenBrain(url, key) as ada:
+
+        async def watches() -> bool:
+            return bool((await ada.subscriptions()).subscriptions)
+
+        await until(watches)
+        process.terminate()
+
+        assert await asyncio.wait_for(process.wait(), PATIENCE_S) == exit_codes.INTERRUPTED
+        assert not await watches()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")

@@ -70,7 +70,10 @@ def running(objects: Sequence[Manifest]) -> Iterator[str]:
             yield f"{name}: command or port"
         if [each["args"][:3] for each in pod["initContainers"]] != [["db", "check", "--wait"]]:
             yield f"{name} does not wait for the schema"
-        if pod["terminationGracePeriodSeconds"] <= longest:
+        pause = service.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
+        if name == "api" and not pause:
+            yield "api refuses connections while clients are still sent to it"
+        if pod["terminationGracePeriodSeconds"] <= longest + pause:
             yield f"{name} is killed before its longest call ends ({longest:.0f} s)"
         if len(pod["topologySpreadConstraints"]) != 2:
             yield f"{name} may stand on one node alone"

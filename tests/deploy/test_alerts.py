@@ -102,6 +102,19 @@ CASES = {
     "OpenBrainWebhooksDead": gauge('openbrain_webhook_posts_total{outcome="dead"}', "0+1", "2+0"),
 }
 
+NEVER = {
+    alert: [
+        Case([(name, "0x400")], [(name, f"_x{minutes - 20} 0+0x400")], minutes),
+        # Replaced after its first minute: the new process has not done it.
+        Case([(name, "60 0+0x400")], [(name, f"60+0x{minutes - 20} 0+0x400")], minutes + 2),
+    ]
+    for alert, name, minutes in (
+        ("OpenBrainNotCompared", "openbrain_reconcile_completed_timestamp_seconds", 250),
+        ("OpenBrainTickLate", 'openbrain_tick_completed_timestamp_seconds{workspace="w"}', 310),
+    )
+}
+"""What never happened is late too, once the process that should do it has run for long enough."""
+
 
 def _series(given: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
     """Expand `1x400`, one value and four hundred repetitions, to `1+0x400`, the only form that promtool accepts."""
@@ -116,7 +129,7 @@ def test_each_alert_fires_when_it_should_and_is_silent_else(tmp_path: Path) -> N
     assert CASES.keys() == ALERTS.keys()
     (tmp_path / "rules.yml").write_text(yaml.safe_dump(RULES))
     tests = []
-    for alert, case in CASES.items():
+    for alert, case in [*CASES.items(), *((alert, case) for alert, cases in NEVER.items() for case in cases)]:
         for given, fires in ((case.firing, True), (case.silent, False)):
             # Only whether it fires is compared, not the labels of the alert.
             count = f'count(ALERTS{{alertname="{alert}", alertstate="firing"}})'

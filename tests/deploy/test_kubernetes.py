@@ -114,6 +114,10 @@ def _too_short(objects: list[Manifest]) -> None:
     pod_template(deployment(objects, "tick"))["spec"]["terminationGracePeriodSeconds"] = 30
 
 
+def _refusing(objects: list[Manifest]) -> None:
+    del service(objects, "api")["lifecycle"]
+
+
 def _no_schema(objects: list[Manifest]) -> None:
     pod_template(deployment(objects, "tick"))["spec"]["initContainers"] = []
 
@@ -162,6 +166,7 @@ MUTANTS: dict[Callable[[list[Manifest]], None], tuple[rules.Rule, str]] = {
     _token: (rules.restricted, "api has a token of the cluster"),
     _no_probe: (rules.running, "embedder: probes"),
     _too_short: (rules.running, "tick is killed before its longest call ends"),
+    _refusing: (rules.running, "api refuses connections while clients are still sent to it"),
     _no_schema: (rules.running, "tick does not wait for the schema"),
     _another_secret: (rules.reaching, "ingest holds the secrets"),
     _no_policy: (rules.reaching, "uses redis, and no policy lets it"),

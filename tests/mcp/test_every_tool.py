@@ -253,6 +253,37 @@ async def test_prompts_say_what_to_do(brain: Brain) -> None:
     assert "hand-over" in getattr(over.messages[0].content, "text", "")
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("recall_before_acting", {}, "recall_before_acting: task is missing"),
+        ("keep_decisions", {"plan": "p", "task": "t"}, "keep_decisions: it takes only plan and project"),
+        ("nothing", {}, "no prompt has this name: there are recall_before_acting, hand_over, keep_decisions"),
+    ],
+)
+async def test_a_prompt_that_can_not_be_made_says_why(
+    brain: Brain, name: str, arguments: dict[str, str], says: str
+) -> None:
+    params = {"name": name, "arguments": arguments}
+    app = with_mcp(brain.app())
+    async with app.router.lifespan_context(app), http(app, await brain.key()) as client:
+        answer = await client.post(
+            PATH,
+            json={"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": params},
+            headers={"accept": "application/json, text/event-stream"},
+        )
+
+    assert answer.json()["error"] == {"code": -32602, "message": says}
+
+
+async def test_a_context_that_is_no_agents_says_how_to_name_one(brain: Brain) -> None:
+    async with tools(brain, await brain.key(agent="")) as client:
+        told = await client.call_tool("brain_context", {})
+
+    assert told.is_error
+    assert "agent_id: a context is an agent's: use a key of that agent, or one that may act as it" in text(told)
+
+
 def test_the_beginning_of_the_instructions_stands_alone() -> None:
     beginning = INSTRUCTIONS[:512]
 

@@ -1,8 +1,10 @@
 """`openbrain watch`: shows new memories about something as they are stored."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -68,7 +70,24 @@ def watch(
                 with suppress(Exception):  # a failure must not hide the exit; the API lists what is left
                     await asyncio.shield(brain.remove_subscription(made.id))
 
-    to.ask(watching)
+    with _ended_like_ctrl_c():
+        to.ask(watching)
+
+
+@contextmanager
+def _ended_like_ctrl_c() -> Iterator[None]:
+    """A closed terminal and `kill` end it like Ctrl-C, so that the subscription is removed. What is ignored (`nohup`)
+    stays ignored."""
+    main = threading.current_thread() is threading.main_thread()  # only there handlers can be set
+    default = (number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL)
+    ending = [*default] if main else []
+    for number in ending:
+        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        for number in ending:
+            signal.signal(number, signal.SIG_DFL)
 
 
 async def _same(

@@ -51,7 +51,7 @@ def service(container: Container) -> Service:
     ]
     checks = {"embedder": model_answers}
     return consumer_service(
-        container, "embedder", subscriptions, checks=checks, prepare=container.noted_vector_generation
+        container, "embedder", subscriptions, checks=checks, prepare=container.noted_vector_generation.at_start
     )
 
 

@@ -30,7 +30,7 @@ from openbrain_housekeeper.back_pressure import held_back
 from openbrain_housekeeper.handlers.purge import Project
 from openbrain_housekeeper.jobs.broadcasts import Broadcasting
 from openbrain_housekeeper.jobs.policies import PolicySchedule
-from openbrain_housekeeper.jobs.relay import measure_outbox, relay_outbox, until_more
+from openbrain_housekeeper.jobs.relay import measure, relay_outbox, until_more
 from openbrain_housekeeper.jobs.retention import RetentionJob
 from openbrain_housekeeper.jobs.row_retention import ROUND, expire, purge_past
 from openbrain_housekeeper.jobs.stream_retention import StreamRetention
@@ -39,7 +39,6 @@ from openbrain_housekeeper.wiring.operations import worker
 from openbrain_housekeeper.wiring.reconciliation import reconciliation_jobs, verifier
 
 VAULTS_EVERY_S = 60.0
-MEASURED_EVERY_S = 5.0
 TICKS_EVERY_S = 5.0
 POLICIES_EVERY_S = 20.0
 OPERATIONS_POLL_S = 0.25
@@ -64,14 +63,19 @@ def housekeeper(container: Container, project_text: Project | None = None) -> Le
     async def ask_redis() -> None:
         await client.execute_command("PING")  # type: ignore[no-untyped-call]
 
-    return Leader(
+    async def measured() -> None:
+        await measure(container.store.outbox, container.clock, leading=service.leading)
+
+    service = Leader(
         "housekeeper",
         container.store.leases,
         periodic_jobs(container, client, project_text),
         lease_s=container.settings.housekeeping.tuning.lease_s,
         checks={"redis": ask_redis, "truth": container.store.check},
         close=close,
+        measure=measured,
     )
+    return service
 
 
 def periodic_jobs(container: Container, client: Redis, project_text: Project | None) -> Sequence[PeriodicJob]:
@@ -85,7 +89,6 @@ def periodic_jobs(container: Container, client: Redis, project_text: Project | N
     compared = verifier(container, client)
     operations = worker(container, client, publisher, redelivery, compared, project_text)
     relay = partial(relay_outbox, store.outbox, publisher, broadcasting, tuning.relay_batch)
-    aged = partial(measure_outbox, store.outbox, container.clock)
     relayed = partial(until_more, wake, tuning.relay_batch, tuning.relay_poll_ms / 1000)
     trim = partial(retention.trim_streams, store, redelivery, broadcasting)
     expiry = held_back(notifying(wake, partial(expire, store, ROUND)), container.pressure)
@@ -101,7 +104,6 @@ def periodic_jobs(container: Container, client: Redis, project_text: Project | N
     vaults = VaultCheck(store, container.clock, folders, patience)
     return [
         PeriodicJob("relay", relay, relayed),
-        PeriodicJob.every(MEASURED_EVERY_S, "outbox age", aged),
         PeriodicJob.every(tuning.mend_every_s, "broadcasts", broadcasting.mend, full=ROUND),
         PeriodicJob.every(tuning.expiry_every_s, "expire", expiry, full=ROUND),
         PeriodicJob.every(tuning.purge_every_s, "purge", purge, full=ROUND),

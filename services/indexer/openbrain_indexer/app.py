@@ -1,9 +1,11 @@
 """indexer as two processes: `faststream run openbrain_indexer.app:text` and `…:vector`, or within `openbrain up`."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from openbrain.domain.errors import TryLater
 from openbrain.domain.events.data import MemoryEmbedded, MemoryStored, MemorySuperseded
 from openbrain.domain.events.streams import EMBEDDED, REINDEX, STORED, SUPERSEDED, StreamSpec
 from openbrain.ports.index import TextIndex, VectorIndex
@@ -75,13 +77,19 @@ def _service(
     async def all_there() -> None:
         await index_loss.all_there(index, index.builder, await container.store.generations.written(kind))
 
+    async def prepare() -> None:
+        await generation.at_start()
+        # Kept ones too: an embedded index can't be read before it is open, and the first write may be hours away.
+        with suppress(TryLater):
+            await writers.get()
+
     on_dead = note_failure(container, kind)
     checks: Mapping[str, Check] = {check: index.check, "generations": writers.check, "index": all_there}
     # Read apart: live events mostly wait for a refresh of the index, and a rebuild can write meanwhile.
     rebuild = Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True, apart=True)
     subscriptions = [*(Subscription(spec=spec, handler=handle, on_dead=on_dead) for spec in live), rebuild]
     return consumer_service(
-        container, f"indexer-{kind.value}", subscriptions, checks=checks, prepare=generation, batches=BATCHES
+        container, f"indexer-{kind.value}", subscriptions, checks=checks, prepare=prepare, batches=BATCHES
     )
 
 

@@ -11,7 +11,8 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.prompts import Prompt
 from mcp.server.mcpserver.tools import Tool as ServerTool
-from mcp_types import CallToolResult, InputRequiredResult, Tool
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, Tool
 from pydantic import ValidationError
 
 import openbrain
@@ -100,6 +101,21 @@ class BrainServer(MCPServer[Any]):
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(plain(sentence(name, error.__cause__))) from None
             raise
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Fill in a prompt. Raise `MCPError` if there is none of this name, or its arguments are not those it takes."""
+        known = {prompt.name: prompt.arguments or [] for prompt in await self.list_prompts()}
+        if name not in known:
+            raise MCPError(INVALID_PARAMS, f"no prompt has this name: there are {', '.join(known)}")
+        given, takes = arguments or {}, {argument.name: argument.required for argument in known[name]}
+        problems = [f"{each} is missing" for each, required in takes.items() if required and each not in given]
+        if given.keys() - takes.keys():
+            problems.append(f"it takes only {' and '.join(takes)}")
+        if problems:
+            raise MCPError(INVALID_PARAMS, f"{name}: {'; '.join(problems)}")
+        return await super().get_prompt(name, arguments, context)
 
     def parsed_call(self, params: Mapping[str, Any]) -> tuple[ToolSpec, dict[str, Any]] | None:
         """The tool that parameters of `tools/call` name, and its validated arguments. None if the SDK has to repair or

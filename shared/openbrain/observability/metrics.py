@@ -152,7 +152,7 @@ SIGNALS_UNACKNOWLEDGED = _gauge(
 )
 TICK_COMPLETED = _gauge(
     "openbrain_tick_completed_timestamp_seconds",
-    "When a tick last completed, by the workspace of a vault, in seconds since 1970.",
+    "When a tick last completed, by the workspace of a vault, in seconds since 1970; 0 if none is known.",
     ("workspace",),
 )
 BACKLOG_FULL = _gauge("openbrain_backlog_full", "1 while writes are refused because too much waits behind them.")
@@ -182,7 +182,7 @@ RECONCILE_DIFFERENCES = _counter(
 )
 RECONCILE_COMPLETED = _gauge(
     "openbrain_reconcile_completed_timestamp_seconds",
-    "When every index was last compared with the database, in seconds since 1970.",
+    "When this process last compared every index with the database, in seconds since 1970; 0 if it never did.",
 )
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each, which nobody asks for

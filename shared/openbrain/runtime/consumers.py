@@ -1,6 +1,6 @@
 """Shared by every service's app.py: build the service, record failures in the database, create the app on demand."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,6 @@ from openbrain.runtime.leader import Leader
 from openbrain.streams.group.delivery import Delivery, OnDead
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Check, Service
-from openbrain.usecases.indexes.serving_indexes import LazyReady
 
 MOST_ENTRIES = 512
 """Upper limit for a service's enlarged batch."""
@@ -25,13 +24,13 @@ def consumer_service(
     subscriptions: Sequence[Subscription],
     *,
     checks: Mapping[str, Check] = MappingProxyType({}),
-    prepare: LazyReady[Any] | None = None,
+    prepare: Callable[[], Awaitable[object]] | None = None,
     batches: int = 1,
     writes: bool = False,
 ) -> Service:
     """Build a service that closes `container` unless the container is shared. `checks`: added to the database check.
-    `batches`: multiple of the usual batch size and time. `writes`: the service stores texts, which pass the content
-    policy."""
+    `prepare`: awaited before the first entry is read. `batches`: multiple of the usual batch size and time. `writes`:
+    the service stores texts, which pass the content policy."""
     usual = container.settings.streams
     batch = max(usual.batch, min(MOST_ENTRIES, batches * usual.batch))
     tuning = usual.tuning.model_copy(update={"batch_s": batches * usual.tuning.batch_s})
@@ -42,7 +41,7 @@ def consumer_service(
         if writes:
             container.content_policy.start()
         if prepare is not None:
-            await prepare.at_start()
+            await prepare()
         try:
             yield
         finally:

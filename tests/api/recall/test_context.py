@@ -60,6 +60,7 @@ async def test_the_second_morning_of_three_agents(brain: Brain, tmp_path: Path) 
         signal = {"source": "db-1", "severity": "critical", "title": "disk full", **shop}
         await bo.post("/v1/amygdala/signals", json=signal)
         await bo.post("/v1/amygdala/signals", json={**signal, "title": "elsewhere", "project": "blog"})
+        await bo.post("/v1/amygdala/signals", json={"source": "dns", "severity": "warning", "title": "all is slow"})
         await brain.settle()
         brain.clock.advance(DAY)
         morning = await asked(ada, session_id="s1", **shop)
@@ -67,7 +68,7 @@ async def test_the_second_morning_of_three_agents(brain: Brain, tmp_path: Path) 
 
     order = ["alarms", "own", "conventions", "project", "hand_over", "session", "tags"]
     assert list(dict.fromkeys(item["section"] for item in morning["items"])) == order
-    assert told(morning, "alarms") == ["disk full"]
+    assert told(morning, "alarms") == ["all is slow", "disk full"]
     assert told(morning, "own") == ["The user wants short answers", "I mistype flags"]
     assert told(morning, "conventions") == ["UK English everywhere"]
     assert told(morning, "project") == ["One queue", "Carts are lost", "Moved to SSDs"]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,7 +16,7 @@ from openbrain.ports.index import TextEntry
 from openbrain.ports.store.generations import Generation, IndexKind
 from openbrain.ports.store.operations import OperationStatus
 from openbrain_cli.profile import ADMIN_KEY_FILE
-from tests.flow.conftest import Brain, rest
+from tests.flow.conftest import Brain, rest, started, usual
 from tests.support.waiting import until
 
 KINDS = (IndexKind.TEXT, IndexKind.VECTOR)
@@ -24,8 +25,8 @@ EVERY = 10_000
 WORDS = "harbour lantern granite orchard signal velvet copper meadow".split()
 
 
-@pytest.fixture
-async def operator(brain: Brain) -> AsyncIterator[httpx.AsyncClient]:
+@asynccontextmanager
+async def operating(brain: Brain) -> AsyncIterator[httpx.AsyncClient]:
     """A client with the operators' key."""
     key = brain.system.key_file.with_name(ADMIN_KEY_FILE).read_text(encoding="utf-8").strip()
     async with httpx.AsyncClient(
@@ -33,6 +34,12 @@ async def operator(brain: Brain) -> AsyncIterator[httpx.AsyncClient]:
         base_url="http://brain",
         headers={"Authorization": f"Bearer {key}"},
     ) as client:
+        yield client
+
+
+@pytest.fixture
+async def operator(brain: Brain) -> AsyncIterator[httpx.AsyncClient]:
+    async with operating(brain) as client:
         yield client
 
 
@@ -278,3 +285,18 @@ async def test_an_index_without_some_serves_only_where_so_many_may_fail(
         assert serving == first
         assert len(await brain.container.store.generations.written(IndexKind.TEXT)) == 1
     assert set(others) <= set(await brain.recalled("note", top_k=10))
+
+
+async def test_a_kept_index_is_open_after_a_start_although_nothing_is_written(tmp_path: Path) -> None:
+    async with started(usual(tmp_path)) as brain, operating(brain) as operator:
+        await filled(brain, 3)
+        for kind in KINDS:
+            await reindexed(operator, kind)
+
+    async with started(usual(tmp_path)) as brain, operating(brain) as operator:
+        answer = await operator.get("/ready")
+        assert (answer.status_code, answer.json()["failing"]) == (200, {})
+        checked = await operator.post("/v1/admin/verify", json={})
+        verified = await ended(operator, checked.json()["id"])
+
+    assert (verified["status"], verified["result"]["equal"]) == ("done", True)

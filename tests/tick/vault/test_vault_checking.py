@@ -8,6 +8,7 @@ from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import OPEN_STATES, Raise, Severity, Signal, Step
+from openbrain.observability.metrics import TICK_COMPLETED
 from openbrain.ports.store.signals import SignalChange, SignalFilter
 from openbrain.ports.store.tenants import Workspace
 from openbrain.ports.store.vault import TickJob
@@ -94,6 +95,20 @@ async def test_a_vault_without_a_tick_counts_from_the_start_of_the_process(check
     assert await check.round() == 1
     await check.tick("1", good=False)
     assert (await check.round(), await check.told()) == (1, [])
+
+
+async def test_a_vault_whose_ticks_never_completed_has_a_gauge_that_says_so(check: Check, clock: FakeClock) -> None:
+    """An alert can't be given for a series that does not exist."""
+    await check.tick("1", good=False)
+    TICK_COMPLETED.clear()
+    await check.round()
+    samples = [sample for family in TICK_COMPLETED.collect() for sample in family.samples]
+    assert [(sample.labels, sample.value) for sample in samples] == [({"workspace": "w1"}, 0)]
+
+    clock.advance(HOUR)
+    await check.tick("2")
+    await check.round()
+    assert TICK_COMPLETED.labels("w1")._value.get() == pytest.approx(clock.now() / MICROSECONDS, abs=1)
 
 
 async def test_a_signal_that_nobody_hears_is_told_and_never_tells_of_itself(check: Check, clock: FakeClock) -> None:

@@ -2,18 +2,30 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from openbrain.adapters.sql.engine.opening import open_database
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.observability import metrics
 from openbrain.ports.store.outbox import OutboxEntry
+from openbrain.runtime.container import Container
 from openbrain.runtime.leader import Leader, PeriodicJob
+from openbrain.settings import Settings
+from openbrain_housekeeper.app import housekeeper
 from openbrain_housekeeper.jobs.relay import relay
+from tests.support.store.fixtures import FakeClock
+from tests.support.store.schema import make_tables
 from tests.support.waiting import PATIENCE_S, until
 
 LEASE_S = 0.06
+BOX = ("memory.stored", "embedder")
 
 
 class Lease:
@@ -284,3 +296,61 @@ async def test_it_stops_though_the_cancellation_was_lost_while_it_asked_for_the_
         await service.stop()
 
     assert service.stuck() == ["housekeeper ended"]
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlStore]:
+    database = open_database(f"sqlite+aiosqlite:///{tmp_path}/store.db")
+    await database.write(make_tables)
+    yield SqlStore(database, clock)
+    await database.close()
+
+
+@pytest.fixture
+async def standby(store: SqlStore, clock: FakeClock) -> AsyncIterator[Leader]:
+    """A housekeeper that does not lead."""
+    settings = Settings.model_validate({"streams": {"url": "redis://nowhere.invalid"}})
+    container = Container(settings, shared=True)
+    container.__dict__.update(store=store, clock=clock)
+    service = housekeeper(container)
+    yield service
+    await service.stop()
+
+
+async def test_a_standby_shows_the_age_of_the_outbox(standby: Leader, store: SqlStore, clock: FakeClock) -> None:
+    event = f'{{"time": "{datetime.fromtimestamp(clock.now() / MICROSECONDS, UTC).isoformat()}"}}'
+    await store.outbox.announce([("memory.stored", event.encode())])
+    clock.advance(90 * MICROSECONDS)
+    await standby.measure()
+    assert metrics.OUTBOX_OLDEST_SECONDS._value.get() == pytest.approx(90, abs=1)
+
+    await store.outbox.delete([entry.id for entry in await store.outbox.take(1)])
+    await standby.measure()
+    assert metrics.OUTBOX_OLDEST_SECONDS._value.get() == 0
+
+
+async def test_a_database_that_is_down_delays_no_scrape_by_an_error(
+    standby: Leader, store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def down() -> int:
+        raise TryLater("the database is down")
+
+    metrics.OUTBOX_OLDEST_SECONDS.set(7)
+    monkeypatch.setattr(store.outbox, "unpublished_since", down)
+    await standby.measure()
+    assert metrics.OUTBOX_OLDEST_SECONDS._value.get() == 7
+
+
+async def test_a_former_leader_shows_no_old_share_of_dead_letters(standby: Leader) -> None:
+    metrics.STREAM_DEAD_LETTERS_FILLED.labels(*BOX).set(0.9)
+    await standby.measure()
+    assert BOX not in {
+        (sample.labels["stream"], sample.labels["group"])
+        for family in metrics.STREAM_DEAD_LETTERS_FILLED.collect()
+        for sample in family.samples
+    }

@@ -4,13 +4,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from openbrain.domain.errors import TryLater
+from openbrain.domain.errors import OpenBrainError, TryLater
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.observability.metrics import OUTBOX_OLDEST_SECONDS
+from openbrain.observability.metrics import OUTBOX_OLDEST_SECONDS, STREAM_DEAD_LETTERS_FILLED
 from openbrain.ports.clock import Clock
 from openbrain.ports.store.outbox import Outbox, OutboxEntry
 from openbrain.ports.store.signals import StaleSequence
 from openbrain.ports.streams import Wake
+
+PATIENCE_S = 3.0
+"""Longest wait of a scrape for the database."""
 
 
 class Publisher(Protocol):
@@ -70,11 +73,17 @@ async def relay_outbox(outbox: Outbox, publisher: Publisher, broadcasting: Broad
     return done
 
 
-async def measure_outbox(outbox: Outbox, clock: Clock) -> int:
-    """Update the metric of the outbox's age."""
-    oldest = await outbox.unpublished_since()
+async def measure(outbox: Outbox, clock: Clock, *, leading: bool) -> None:
+    """Update the gauges, when metrics are read. Every replica measures the outbox, so that its age is known also while
+    none leads."""
+    if not leading:
+        STREAM_DEAD_LETTERS_FILLED.clear()  # the leader measures it; a former one must show no old value
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            oldest = await outbox.unpublished_since()
+    except (OpenBrainError, TimeoutError):
+        return  # keep the last value
     OUTBOX_OLDEST_SECONDS.set(0 if oldest is None else max(0, clock.now() - oldest) / MICROSECONDS)
-    return 0
 
 
 async def until_more(wake: Wake, limit: int, poll_s: float, done: int) -> None:

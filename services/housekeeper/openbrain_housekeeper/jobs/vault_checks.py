@@ -49,8 +49,9 @@ class VaultCheck:
         ]
         filter_ = SignalFilter(states=UNHEARD_STATES, min_severity=Severity.CRITICAL)
         grave = await self.store.signals.signals(_viewer(workspace_id), filter_, MOST)
+        completed = TICK_COMPLETED.labels(workspace_id)
         if done:
-            TICK_COMPLETED.labels(workspace_id).set(max(done) / MICROSECONDS)
+            completed.set(max(done) / MICROSECONDS)
         # If there was no tick yet, nothing says since when the workspace has a vault.
         since = max(created_at, self._began())
         requested = [tick.requested_at for tick in ticks]

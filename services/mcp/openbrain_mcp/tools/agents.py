@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from mcp_types import CallToolResult
 
 from openbrain.domain.access.toolsets import Toolset
+from openbrain.domain.errors import Invalid
 from openbrain_mcp.tools import answers, arguments, fence
 from openbrain_mcp.tools.spec import ENDS, READS, REPEATS, WRITES, ToolSpec
 
@@ -40,7 +41,9 @@ async def brain_context(
 ) -> CallToolResult:
     """Read what you should know before you begin: alarms, your own notes, conventions, decisions, plans and bugs of the
     project, the last hand-over. Call it once when a session starts."""
-    agent = agent_id or (await brain.whoami()).agent_id or ""
+    agent = agent_id or (await brain.whoami()).agent_id
+    if not agent:
+        raise Invalid("agent_id", "a context is an agent's: use a key of that agent, or one that may act as it")
     where = arguments.given(org=org, project=project, session_id=session_id, budget_tokens=budget_tokens)
     context = await brain.context(agent, cursor=cursor, **where)
     # Passed on unchanged: the API returns the same bytes while nothing changes.

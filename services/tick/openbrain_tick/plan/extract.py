@@ -179,6 +179,8 @@ def bundle(sessions: Iterable[Session | None], within: Window, wanted: Filter, s
 
 def read_bundle(raw: bytes) -> Bundle:
     """A bundle from its JSON; `Invalid` names the first field that is wrong."""
+    if not raw.strip():
+        raise Invalid("bundle", "is empty: give the output of `openbrain vault extract`")
     try:
         return Bundle.model_validate_json(raw)
     except ValidationError as error:

@@ -81,6 +81,8 @@ class SignalFilter:
     source: str = ""
     org: str = ""
     project: str = ""
+    or_of_none: bool = False
+    """With an org or a project also signals without one: they concern every org, every project."""
     since: int | None = None
     """First raised at or after this time, microseconds."""
 

@@ -42,6 +42,8 @@ async def test_lists_are_narrowed_by_what_is_asked_for(store: SqlStore) -> None:
     assert await listed(store, source="NET") == ""
     assert await listed(store, org="acme") == "bc"
     assert await listed(store, org="acme", project="p") == "c"
+    assert await listed(store, org="acme", project="p", or_of_none=True) == "abc"
+    assert await listed(store, org="other", or_of_none=True) == "ad"
     assert await listed(store, since=START + 2) == "bcd"
 
 

@@ -157,3 +157,9 @@ def test_a_bundle_reads_back_as_what_it_was() -> None:
 def test_what_is_no_bundle_is_refused(raw: bytes) -> None:
     with pytest.raises(Invalid):
         read_bundle(raw)
+
+
+@pytest.mark.parametrize("raw", [b"", b"\n"])
+def test_an_extract_that_failed_gives_an_empty_bundle_and_that_is_said(raw: bytes) -> None:
+    with pytest.raises(Invalid, match=r"bundle: is empty: give the output of `openbrain vault extract`"):
+        read_bundle(raw)

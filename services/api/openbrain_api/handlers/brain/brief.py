@@ -40,13 +40,15 @@ async def brief(call: Call[Nothing, BriefQuery]) -> Response:
     # Stuck arcs changed some time ago: look back the default number of days, even if the request asks for fewer.
     still_since = min(since, now - DAYS_DEFAULT * DAY)
     arcs = [] if folder is None else await asyncio.to_thread(recent_arcs, folder, still_since, query.project or "")
-    incidents = await _incidents(call, wanted)
+    halts, signals = await open_incidents(
+        call.api.store, call.actor.viewer(), query.org or "", query.project or "", wanted
+    )
     # An incident's arc is about its signal: show only the signal.
-    known = tuple(shown.id for _, shown in incidents)
+    known = (*(row.signal_id for row in halts), *(row.id for row in signals))
     arcs = [entry for entry in arcs if not (known and entry.arc.id.endswith(known))]
     lists: dict[str, Items] = {
         "decided": [(row.occurred_at, _memory(row, row.occurred_at)) for row in decided],
-        "stuck": [*incidents, *_arcs(entry for entry in arcs if entry.stuck)],
+        "stuck": [*_incidents(halts, signals), *_arcs(entry for entry in arcs if entry.stuck)],
         "changed": [
             *((row.created_at, _memory(row, row.created_at)) for row in recent),
             *_arcs(entry for entry in arcs if entry.at >= since and not entry.stuck),
@@ -70,14 +72,12 @@ async def _memories(call: Call[Nothing, BriefQuery], narrowed: Criteria, limit: 
     return await call.api.store.memories.listing(visible(viewer, criteria, now), limit)
 
 
-async def _incidents(call: Call[Nothing, BriefQuery], limit: int) -> Items:
-    query = call.query
-    halts, signals = await open_incidents(
-        call.api.store, call.actor.viewer(), query.org or "", query.project or "", limit
-    )
+def _incidents(halts: Sequence[Halt], signals: Sequence[Signal]) -> Items:
+    # A halt and its signal have the same title: show only the halt.
+    halting = {row.signal_id for row in halts}
     return [
         *((row.raised_at, _halt(row)) for row in halts),
-        *((row.last_raised_at, _signal(row)) for row in signals),
+        *((row.last_raised_at, _signal(row)) for row in signals if row.id not in halting),
     ]
 
 

@@ -76,9 +76,9 @@ async def last_hand_over(store: Store, viewer: Viewer, org: str, project: str, n
 async def open_incidents(
     store: Store, viewer: Viewer, org: str, project: str, limit: int
 ) -> tuple[Sequence[Halt], Sequence[Signal]]:
-    """Open halts that apply to work in that org and project, and open signals of severity warning or higher; the newest
+    """Open halts, and open signals of severity warning or higher, that concern work in that org and project; the newest
     `limit` of each."""
-    wanted = SignalFilter(states=OPEN_STATES, min_severity=Severity.WARNING, org=org, project=project)
+    wanted = SignalFilter(states=OPEN_STATES, min_severity=Severity.WARNING, org=org, project=project, or_of_none=True)
     halts = await _open_halts(store, viewer, org, project, limit)
     return halts, await store.signals.signals(viewer, wanted, limit)
 

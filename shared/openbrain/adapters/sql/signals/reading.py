@@ -132,11 +132,10 @@ class SqlHalts(SignalPart):
 
 
 def _matches(filters: SignalFilter) -> list[ColumnElement[bool]]:
-    wanted = [
-        signals.c[name] == value
-        for name, value in (("source", filters.source), ("org", filters.org), ("project", filters.project))
-        if value
-    ]
+    wanted = [signals.c.source == filters.source] if filters.source else []
+    for column, value in ((signals.c.org, filters.org), (signals.c.project, filters.project)):
+        if value:
+            wanted.append(column.in_(("", value)) if filters.or_of_none else column == value)
     if filters.states:
         wanted.append(signals.c.state.in_(sorted(state.value for state in filters.states)))
     if filters.min_severity is not None:
