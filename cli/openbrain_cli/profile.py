@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from openbrain.domain.access.credentials import LOOPBACK, ORIGINAL_KEY_FILE, TRUE, checked_address, read_key
+from openbrain.domain.access.credentials import LOOPBACK, ORIGINAL_KEY_FILE, TRUE, address_of, checked_address, read_key
 from openbrain.domain.errors import Invalid, SetupError, Unauthorised
 
 if TYPE_CHECKING:
@@ -174,7 +173,7 @@ class Profile:
         return self._env("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in TRUE
 
     def _is_local(self) -> bool:
-        return self.url == local_url(self.data_dir) or urlsplit(self.url).hostname in LOOPBACK
+        return self.url == local_url(self.data_dir) or address_of(self.url).hostname in LOOPBACK
 
     def _agent(self, named: str) -> str:
         return named or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID")

@@ -39,6 +39,8 @@ class Wire:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         address = checked_address(url, allow_http=allow_http or transport is not None)
+        if not (key.isascii() and key.isprintable()):
+            raise SetupError("the key has characters that no key has, such as a line break: copy it again")
         loopback = address.hostname in LOOPBACK
         self.url = url.rstrip("/")
         self._loopback = loopback

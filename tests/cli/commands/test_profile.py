@@ -1,5 +1,6 @@
 """Which OpenBrain and which key a command uses: options, then environment, then the files of `openbrain up`."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -70,6 +71,30 @@ def test_the_original_names_are_understood(folder: Path) -> None:
 def test_an_address_without_a_scheme_is_told_with_one(folder: Path, written: str, better: str) -> None:
     with pytest.raises(SetupError, match=f"as {better}$"):
         _ = profile(folder, url_option=written).url
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "http://127.0.0.1:abc",
+        "http://127.0.0.1:99999",
+        "http://[::1",
+        "http://[zz]",
+        "http://a\x01b",
+        "ftp://a",
+        "http://",
+    ],
+)
+def test_an_address_that_is_none_is_refused_by_name(folder: Path, written: str) -> None:
+    for key in ({}, {"OPENBRAIN_API_KEY": "ob_x"}):
+        with pytest.raises(SetupError, match=f"^{re.escape(repr(written))} is not a URL"):
+            profile(folder, key, url_option=written).client()
+
+
+@pytest.mark.parametrize("secret", ["ключ", "ob_one\nob_two"])
+def test_a_key_that_no_header_can_carry_is_refused(folder: Path, secret: str) -> None:
+    with pytest.raises(SetupError, match="the key has characters that no key has"):
+        profile(folder, {"OPENBRAIN_API_KEY": secret}).client()
 
 
 def test_a_key_that_the_server_refused_is_named_by_where_it_came_from(folder: Path, tmp_path: Path) -> None:

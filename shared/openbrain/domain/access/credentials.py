@@ -53,11 +53,21 @@ def from_environment(environment: Mapping[str, str], home: Path) -> Credentials:
     )
 
 
+def address_of(url: str) -> SplitResult:
+    """Split the URL of a server. Raise `SetupError` if it is none."""
+    try:
+        address = urlsplit(url)
+        _ = address.port  # checked when it is read
+    except ValueError:
+        address = SplitResult("", "", "", "", "")
+    if address.scheme not in ("http", "https") or not address.hostname or not url.isprintable():
+        raise SetupError(f"{url!r} is not a URL: write it as http://127.0.0.1:8788 or https://brain.example.org")
+    return address
+
+
 def checked_address(url: str, *, allow_http: bool) -> SplitResult:
     """Split the URL of a server that a key may be sent to. Raise `SetupError` if it must not be sent there."""
-    address = urlsplit(url)
-    if address.scheme not in ("http", "https") or not address.hostname:
-        raise SetupError(f"{url!r} is not a URL: write it as http://127.0.0.1:8788 or https://brain.example.org")
+    address = address_of(url)
     if address.scheme == "http" and not (address.hostname in LOOPBACK or allow_http):
         raise SetupError(f"{url} would send the key in the clear: use https, or allow http where the network is safe")
     return address
