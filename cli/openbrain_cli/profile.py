@@ -209,32 +209,6 @@ def use_settings_file(path: Path | None) -> None:
         os.environ["OPENBRAIN_CONFIG"] = str(path.expanduser().absolute())
 
 
-def _not_json(environment: Mapping[str, str]) -> str:
-    """The settings whose value should be JSON and is not."""
-    import json
-
-    from pydantic_settings import EnvSettingsSource
-
-    from openbrain.settings import Settings
-
-    source = EnvSettingsSource(Settings)
-    found = []
-    for name, value in environment.items():
-        if not name.lower().startswith("openbrain_"):
-            continue
-        group, *inner = name.lower().removeprefix("openbrain_").split("__")
-        field = Settings.model_fields.get(group)
-        target = source.next_field(field, inner[0]) if field and inner else field
-        for step in inner[1:]:
-            target = source.next_field(target, step)
-        if target is not None and source.field_is_complex(target):
-            try:
-                json.loads(value)
-            except ValueError:
-                found.append(name)
-    return ", ".join(sorted(found)) or "of a group"
-
-
 def settings_in_use() -> "Settings":
     """Settings from the environment and the settings file. Raise `SetupError` with the setting that can't be used."""
     return settings_loaded().settings
@@ -242,20 +216,17 @@ def settings_in_use() -> "Settings":
 
 def settings_loaded() -> "Loaded":
     from pydantic import ValidationError
-    from pydantic_settings import SettingsError
 
-    from openbrain.settings import loaded
+    from openbrain.settings import Settings, loaded
+    from openbrain.settings.mistakes import no_setting
 
     try:
         return loaded()
-    except SettingsError:
-        raise SetupError(
-            f"the setting {_not_json(os.environ)} can't be used: lists and tables are JSON, "
-            """as in '["a", "b"]' and '{"name": "value"}'"""
-        ) from None
     except ValidationError as error:
         from openbrain.domain.events.envelope import first_problem  # imported only on error, for a fast start
 
         field, message = first_problem(error)
         name = f"OPENBRAIN_{field.replace('.', '__').upper()}"
+        if error.errors(include_input=False)[0]["type"] == "extra_forbidden":
+            raise no_setting(Settings, name) from None
         raise SetupError(f"the setting {name} can't be used: {message}") from None
