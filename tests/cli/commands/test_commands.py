@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from openbrain.domain import errors
-from openbrain_cli.main import COMMANDS
+from openbrain_cli.main import COMMANDS, app
 from openbrain_cli.system.shell import exit_codes
 
 ROOT = Path(__file__).parents[3]
@@ -79,6 +80,30 @@ def typed(*words: str, out: Path | None = None) -> tuple[int, str]:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_a_full_disk_is_told_and_no_internal_error() -> None:
     assert typed("version", out=Path("/dev/full")) == (exit_codes.SETUP, "openbrain: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("import",),
+        ("vault", "init"),
+        ("vault", "cluster", "--vault"),
+        ("brain", "sync", "--adopt"),
+        ("tick", "--vault"),
+        ("tick", "--vault", ".", "--brain-feed"),
+        ("seed-memory", "--path"),
+        ("list", "--key-file"),
+    ],
+    ids=" ".join,
+)
+def test_an_empty_path_is_not_the_working_folder(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of an unset variable: its files would be imported, or removed for a feed's."""
+    monkeypatch.chdir(tmp_path)
+    refused = CliRunner().invoke(app, [*words, ""])
+    assert (refused.exit_code, "it is empty: name a file or folder" in refused.output) == (2, True)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
