@@ -114,6 +114,10 @@ class Connection:
                     return await question(brain)
                 except Unauthorised:
                     raise chosen.not_known(admin=admin) from None
+                except Invalid as error:
+                    if error.field != "agent_id" or not isinstance(self, Speaking) or self.speaker:
+                        raise
+                    raise Invalid("", f"{error}: name it with --agent or OPENBRAIN_AGENT_ID") from None
 
         return asyncio.run(asking())
 

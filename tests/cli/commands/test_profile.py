@@ -8,6 +8,7 @@ import pytest
 
 from openbrain.domain.access.credentials import read_key
 from openbrain.domain.errors import Invalid, SetupError, Unauthorised
+from openbrain_cli.options import Speaking
 from openbrain_cli.profile import Profile
 
 
@@ -137,3 +138,13 @@ def test_missing_empty_and_unreadable_keys_say_what_to_do(folder: Path, tmp_path
 def test_without_a_running_system_it_says_how_to_start_one(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="openbrain up"):
         _ = profile(tmp_path).url
+
+
+def test_a_request_of_no_agent_is_told_how_to_name_one(folder: Path) -> None:
+    async def inbox(_brain: object) -> None:
+        raise Invalid("agent_id", "messages are an agent's")
+
+    with pytest.raises(Invalid, match=r"messages are an agent's: name it with --agent or OPENBRAIN_AGENT_ID$"):
+        Speaking(data=folder).ask(inbox)
+    with pytest.raises(Invalid, match=r"messages are an agent's$"):
+        Speaking(data=folder, agent="ada").ask(inbox)
