@@ -40,6 +40,10 @@ class Profile:
         """The API's address. Raise `SetupError` if none is given."""
         address = self.url_option or self._env("OPENBRAIN_URL", "CORE_BRAIN_URL") or local_url(self.data_dir)
         if not address:
+            if _is_closed(self.data_dir):
+                from openbrain.adapters.local.data_folder import closed
+
+                raise closed(self.data_dir)
             raise NotRunning(
                 f"no OpenBrain runs on {self.data_dir}: start one with `openbrain up`, or name one with --url "
                 "or OPENBRAIN_URL"
@@ -197,6 +201,15 @@ def local_url(data_dir: Path) -> str:
         return (data_dir / URL_FILE).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def _is_closed(data_dir: Path) -> bool:
+    """True if this user may not see what is in the folder."""
+    try:
+        (data_dir / URL_FILE).stat()
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return False
 
 
 def debugging() -> bool:
