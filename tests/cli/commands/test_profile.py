@@ -140,6 +140,12 @@ def test_without_a_running_system_it_says_how_to_start_one(tmp_path: Path) -> No
         _ = profile(tmp_path).url
 
 
+def test_a_folder_in_place_of_a_key_file_is_told_without_closing_it(folder: Path) -> None:
+    folder.chmod(0o755)
+    with pytest.raises(SetupError, match=f"^{folder} is a folder: name the file with the key in it$"):
+        read_key(folder)
+
+
 def test_a_request_of_no_agent_is_told_how_to_name_one(folder: Path) -> None:
     async def inbox(_brain: object) -> None:
         raise Invalid("agent_id", "messages are an agent's")

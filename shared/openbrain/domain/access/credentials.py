@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR
 from urllib.parse import SplitResult, urlsplit
 
 from openbrain.domain.errors import SetupError, Unauthorised
@@ -77,6 +78,8 @@ def read_key(path: Path) -> str:
     """Return the first line of a key file. Only its owner may be able to read it."""
     try:
         mode = path.stat().st_mode
+        if S_ISDIR(mode):
+            raise SetupError(f"{path} is a folder: name the file with the key in it")
         if mode & 0o077:
             raise SetupError(f"{path} can be read by others (mode {mode & 0o777:04o}): chmod 600 {path}")
         secret = path.read_text(encoding="utf-8").partition("\n")[0].strip()
