@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -112,6 +113,8 @@ COMMANDS = {
 
 _NO_HOME = "Could not determine home directory"
 """The message of pathlib's error for the `~` of an unknown user, or without HOME."""
+_NOT_UTF8 = "surrogates not allowed"
+"""The message of the error for text that can't be sent: bytes of the command line that are not UTF-8."""
 
 app = new_app(
     cls=group_of(SECTIONS),
@@ -180,6 +183,8 @@ def main() -> NoReturn:
             traceback.print_exc()
         if _NO_HOME in str(error):
             _fail("no home folder is known for a path with `~`: write the path in full, or set HOME", exit_codes.SETUP)
+        if _NOT_UTF8 in str(error):
+            _fail("a text holds bytes or characters that are not UTF-8: correct it", exit_codes.REFUSED)
         _fail(f"internal error ({type(error).__name__}): set OPENBRAIN_DEBUG=1 to see where", exit_codes.INTERNAL)
     sys.exit(exit_codes.OK)
 
@@ -203,7 +208,8 @@ def _drop_unwritten() -> None:
 def _fail(message: str, code: int) -> NoReturn:
     from openbrain_cli.output import plain
 
-    print(f"openbrain: {plain(message)}", file=sys.stderr)
+    with suppress(OSError):  # the code counts even if nobody can read the message
+        print(f"openbrain: {plain(message)}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Url = Annotated[str, typer.Option("--url", help="The API; else OPENBRAIN_URL, else the one that `openbrain up` runs.")]
-KeyFile = Annotated[
-    Path | None, typer.Option("--key-file", help="File with the key in its first line, private to you.")
-]
 
 
 def folder(named: str) -> Path:
@@ -31,6 +28,22 @@ def folder(named: str) -> Path:
     return Path(named)
 
 
+def named_path(named: str) -> Path:
+    """Return the path that is named; an empty name, as of an unset variable, would be the working folder."""
+    if not named:
+        raise typer.BadParameter("it is empty: name a file or folder")
+    return Path(named)
+
+
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file",
+        parser=named_path,
+        metavar="<path>",
+        help="File with the key in its first line, private to you.",
+    ),
+]
 Data = Annotated[
     Path | None, typer.Option("--data", parser=folder, metavar="<path>", help="The data folder of `openbrain up`.")
 ]
@@ -101,6 +114,10 @@ class Connection:
                     return await question(brain)
                 except Unauthorised:
                     raise chosen.not_known(admin=admin) from None
+                except Invalid as error:
+                    if error.field != "agent_id" or not isinstance(self, Speaking) or self.speaker:
+                        raise
+                    raise Invalid("", f"{error}: name it with --agent or OPENBRAIN_AGENT_ID") from None
 
         return asyncio.run(asking())
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.progress import Progress, ProgressColumn
     from rich.table import Table
+    from rich.text import Text
 
 
 def as_json_line(value: "BaseModel | Any") -> None:
@@ -53,18 +54,35 @@ def bar(*more: "ProgressColumn", hidden: bool = False) -> "Progress":
 
 
 def table(*columns: str, rows: Iterable[Sequence[object]]) -> "Table":
-    """A table of strings; the last column takes the rest of the line, and wraps."""
+    """A table of strings; the last column takes the rest of the line, and wraps. If the others leave it no room, all
+    wrap: nothing is cut off."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(box=SIMPLE_HEAD, pad_edge=False, expand=False)
+    lines = [[cell if isinstance(cell, Text) else Text(plain(str(cell))) for cell in row] for row in rows]
+    before = zip(columns[:-1], *(line[:-1] for line in lines), strict=False)
+    needed = sum(max(_width(cell) for cell in column) + _GAP for column in before)
+    tight = needed + _LAST_COLUMN > console().width
+    made = Table(box=None if tight else SIMPLE_HEAD, pad_edge=False, expand=False, collapse_padding=tight)
     for column in columns[:-1]:
-        made.add_column(column, no_wrap=True)
+        made.add_column(column, no_wrap=not tight, overflow="fold")
     made.add_column(columns[-1], overflow="fold")
-    for row in rows:
-        made.add_row(*(cell if isinstance(cell, Text) else Text(plain(str(cell))) for cell in row))
+    for line in lines:
+        made.add_row(*line)
     return made
+
+
+_GAP = 3
+"""Characters between two columns."""
+_LAST_COLUMN = 8
+"""Characters that the last column needs at least."""
+
+
+def _width(cell: "str | Text") -> int:
+    from rich.cells import cell_len
+
+    return max((cell_len(line) for line in str(cell).splitlines()), default=0)
 
 
 def show(what: "RenderableType") -> None:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from openbrain.domain.access.credentials import LOOPBACK, ORIGINAL_KEY_FILE, TRUE, checked_address, read_key
+from openbrain.domain.access.credentials import LOOPBACK, ORIGINAL_KEY_FILE, TRUE, address_of, checked_address, read_key
 from openbrain.domain.errors import Invalid, SetupError, Unauthorised
 
 if TYPE_CHECKING:
@@ -41,6 +40,10 @@ class Profile:
         """The API's address. Raise `SetupError` if none is given."""
         address = self.url_option or self._env("OPENBRAIN_URL", "CORE_BRAIN_URL") or local_url(self.data_dir)
         if not address:
+            if _is_closed(self.data_dir):
+                from openbrain.adapters.local.data_folder import closed
+
+                raise closed(self.data_dir)
             raise NotRunning(
                 f"no OpenBrain runs on {self.data_dir}: start one with `openbrain up`, or name one with --url "
                 "or OPENBRAIN_URL"
@@ -174,7 +177,7 @@ class Profile:
         return self._env("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in TRUE
 
     def _is_local(self) -> bool:
-        return self.url == local_url(self.data_dir) or urlsplit(self.url).hostname in LOOPBACK
+        return self.url == local_url(self.data_dir) or address_of(self.url).hostname in LOOPBACK
 
     def _agent(self, named: str) -> str:
         return named or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID")
@@ -200,6 +203,15 @@ def local_url(data_dir: Path) -> str:
         return ""
 
 
+def _is_closed(data_dir: Path) -> bool:
+    """True if this user may not see what is in the folder."""
+    try:
+        (data_dir / URL_FILE).stat()
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return False
+
+
 def debugging() -> bool:
     return os.environ.get("OPENBRAIN_DEBUG", "").lower() in TRUE
 
@@ -210,32 +222,6 @@ def use_settings_file(path: Path | None) -> None:
         os.environ["OPENBRAIN_CONFIG"] = str(path.expanduser().absolute())
 
 
-def _not_json(environment: Mapping[str, str]) -> str:
-    """The settings whose value should be JSON and is not."""
-    import json
-
-    from pydantic_settings import EnvSettingsSource
-
-    from openbrain.settings import Settings
-
-    source = EnvSettingsSource(Settings)
-    found = []
-    for name, value in environment.items():
-        if not name.lower().startswith("openbrain_"):
-            continue
-        group, *inner = name.lower().removeprefix("openbrain_").split("__")
-        field = Settings.model_fields.get(group)
-        target = source.next_field(field, inner[0]) if field and inner else field
-        for step in inner[1:]:
-            target = source.next_field(target, step)
-        if target is not None and source.field_is_complex(target):
-            try:
-                json.loads(value)
-            except ValueError:
-                found.append(name)
-    return ", ".join(sorted(found)) or "of a group"
-
-
 def settings_in_use() -> "Settings":
     """Settings from the environment and the settings file. Raise `SetupError` with the setting that can't be used."""
     return settings_loaded().settings
@@ -243,20 +229,17 @@ def settings_in_use() -> "Settings":
 
 def settings_loaded() -> "Loaded":
     from pydantic import ValidationError
-    from pydantic_settings import SettingsError
 
-    from openbrain.settings import loaded
+    from openbrain.settings import Settings, loaded
+    from openbrain.settings.mistakes import no_setting
 
     try:
         return loaded()
-    except SettingsError:
-        raise SetupError(
-            f"the setting {_not_json(os.environ)} can't be used: lists and tables are JSON, "
-            """as in '["a", "b"]' and '{"name": "value"}'"""
-        ) from None
     except ValidationError as error:
         from openbrain.domain.events.envelope import first_problem  # imported only on error, for a fast start
 
         field, message = first_problem(error)
         name = f"OPENBRAIN_{field.replace('.', '__').upper()}"
+        if error.errors(include_input=False)[0]["type"] == "extra_forbidden":
+            raise no_setting(Settings, name) from None
         raise SetupError(f"the setting {name} can't be used: {message}") from None

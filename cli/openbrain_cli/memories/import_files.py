@@ -25,7 +25,7 @@ from openbrain_cli.importers.records.mapping import FIELDS
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.memories.export import import_export
 from openbrain_cli.memories.transfer.tables import import_table, tables
-from openbrain_cli.options import AsJson, Org, Project, Speaking, Workspace
+from openbrain_cli.options import AsJson, Org, Project, Speaking, Workspace, named_path
 from openbrain_cli.output import as_json, progress, say
 from openbrain_cli.system.shell import exit_codes
 
@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 
 Paths = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[PATHS]...", help="Files or folders; without any, only lists what can be imported."),
+    typer.Argument(
+        parser=named_path,
+        metavar="[PATHS]...",
+        help="Files or folders; without any, only lists what can be imported.",
+    ),
 ]
 From = Annotated[Client, typer.Option("--from", help="Read the paths as this kind, or import only this kind.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
@@ -153,7 +157,10 @@ def seed_memory(
     *,
     to: Speaking,
     workspace: Workspace = "",
-    path: Annotated[Path | None, typer.Option(help="Folder to import; ~/.claude/projects if left out.")] = None,
+    path: Annotated[
+        Path | None,
+        typer.Option(parser=named_path, metavar="<path>", help="Folder to import; ~/.claude/projects if left out."),
+    ] = None,
     dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from openbrain.domain.errors import TryLater
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Limit, Speaking, given
+from openbrain_cli.options import AsJson, Limit, Speaking, given, named_path
 from openbrain_cli.output import as_json, one_line, plain, say, show, table
 from openbrain_cli.profile import NotRunning
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 app = new_app(no_args_is_help=True, help="The vault of a running brain: its feed, its pages, and posts into it.")
 
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Local folder; created if missing.")]
+Directory = Annotated[Path, typer.Argument(parser=named_path, metavar="DIR", help="Local folder; created if missing.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be written and removed.")]
 Adopt = Annotated[bool, typer.Option("--adopt", help="Accept a folder with other files, and remove those.")]
 Every = Annotated[int, typer.Option("--every", min=0, help="Repeat after so many seconds, until Ctrl-C; 0: once.")]

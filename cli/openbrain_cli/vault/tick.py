@@ -9,7 +9,7 @@ import typer
 
 from openbrain.domain.errors import Invalid, OpenBrainError, SetupError
 from openbrain_cli.lazy_commands import command
-from openbrain_cli.options import AsJson, Connection
+from openbrain_cli.options import AsJson, Connection, named_path
 from openbrain_cli.output import as_json, one_line, plain, say
 from openbrain_cli.system.shell import exit_codes
 
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 LOOK_S, PAUSE_S = 25, 2
 NoAi = Annotated[bool, typer.Option("--no-ai", help="Do not ask the model.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing, and show the diff.")]
-BareVault = Annotated[Path | None, typer.Option("--vault", metavar="DIR", help="A vault that no server manages.")]
+BareVault = Annotated[
+    Path | None, typer.Option("--vault", parser=named_path, metavar="DIR", help="A vault that no server manages.")
+]
 Feed = Annotated[
-    Path | None, typer.Option("--brain-feed", metavar="DIR", help="With --vault: folder for a copy of the feed.")
+    Path | None,
+    typer.Option("--brain-feed", parser=named_path, metavar="DIR", help="With --vault: folder for a copy of the feed."),
 ]
 Due = Annotated[bool, typer.Option("--due", help="Request the ticks that are due by the schedule, and exit.")]
 Extract = Annotated[bool, typer.Option("--extract", help="Make arcs of new transcripts first.")]

@@ -9,13 +9,13 @@ import typer
 
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Data, file_bytes
+from openbrain_cli.options import AsJson, Data, file_bytes, named_path
 from openbrain_cli.output import as_json, one_line, say
 from openbrain_cli.profile import profile
 
 app = new_app(no_args_is_help=True, help="The vault's folders, and arcs from the transcripts of sessions.")
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The vault's folder.")]
+Folder = Annotated[Path, typer.Argument(parser=named_path, metavar="DIR", help="The vault's folder.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only list what would be written.")]
 
 
@@ -69,10 +69,16 @@ def extract(
 )
 def cluster(
     *,
-    vault: Annotated[Path | None, typer.Option(help="The vault's folder.")] = None,
+    vault: Annotated[Path | None, typer.Option(parser=named_path, metavar="<path>", help="The vault's folder.")] = None,
     bundle: Annotated[Path | None, typer.Option(help="Output of `extract`; stdin if left out.")] = None,
     out_dir: Annotated[
-        Path | None, typer.Option("--out-dir", help="The vault in the original's form: <vault>/clusters/<day>.")
+        Path | None,
+        typer.Option(
+            "--out-dir",
+            parser=named_path,
+            metavar="<path>",
+            help="The vault in the original's form: <vault>/clusters/<day>.",
+        ),
     ] = None,
     dry_run: DryRun = False,
     json: AsJson = False,

@@ -39,6 +39,8 @@ class Wire:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         address = checked_address(url, allow_http=allow_http or transport is not None)
+        if not (key.isascii() and key.isprintable()):
+            raise SetupError("the key holds a line break or a character that no key has: give only the key itself")
         loopback = address.hostname in LOOPBACK
         self.url = url.rstrip("/")
         self._loopback = loopback
@@ -49,8 +51,6 @@ class Wire:
         if loopback:
             headers["accept-encoding"] = "identity"  # compressing costs more than sending within this machine
         if key:
-            if not (key.isascii() and key.isprintable()):
-                raise SetupError("the key holds a line break or a character that no key has: give only the key itself")
             headers["authorization"] = f"Bearer {key}"
         if agent:
             headers["x-openbrain-agent"] = quote(agent)

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from openbrain.domain.limits import WAIT_SECONDS
 from openbrain.domain.memory import HALF_LIFE_DAYS, MemoryType
 from openbrain.settings.events import Events
 from openbrain.settings.file import names, read_settings, settings_file
 from openbrain.settings.groups import Group, Seconds
+from openbrain.settings.mistakes import not_json, refuse_unknown
 from openbrain.settings.server import Server
 from openbrain.settings.signals import Signals
 from openbrain.settings.ticks import Tick
@@ -370,8 +371,12 @@ def _over(from_file: Group, environment: Group, folded: Iterable[str]) -> Group:
 
 @cache
 def loaded() -> Loaded:
-    """Load the settings; cached."""
-    environment = Settings().with_aliases()
+    """Load the settings; cached. Raise `SetupError` for a variable that is no setting, or no JSON as it should."""
+    refuse_unknown(Settings)
+    try:
+        environment = Settings().with_aliases()
+    except SettingsError:
+        raise not_json(Settings) from None
     file = settings_file(environment.config)
     if file is None:
         return Loaded(settings=environment, environment=environment, file=None, in_file=frozenset())

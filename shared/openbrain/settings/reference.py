@@ -26,7 +26,9 @@ _INTRODUCTION = (
     "`[streams]`, OPENBRAIN_DATA_DIR is `data_dir` before all tables. The file is the one that `--config` or "
     "OPENBRAIN_CONFIG names, else `~/.openbrain/openbrain.toml`; a file in the working folder is not read unless "
     "named. The environment wins over the file. `openbrain settings` shows the values that a process would use, and "
-    "their sources. Numbers that operators need not change are in `shared/openbrain/settings/tuning.py`."
+    "their sources. A variable with an unknown group or name is refused at start, and so is a setting's name with "
+    "too many or too few underscores. Numbers that operators need not change are in "
+    "`shared/openbrain/settings/tuning.py`."
 )
 
 

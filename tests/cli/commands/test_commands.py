@@ -4,15 +4,17 @@ import inspect
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from openbrain.domain import errors
-from openbrain_cli.main import COMMANDS
+from openbrain_cli.main import COMMANDS, _fail, app
 from openbrain_cli.system.shell import exit_codes
 
 ROOT = Path(__file__).parents[3]
@@ -81,6 +83,30 @@ def test_a_full_disk_is_told_and_no_internal_error() -> None:
     assert typed("version", out=Path("/dev/full")) == (exit_codes.SETUP, "openbrain: No space left on device\n")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("import",),
+        ("vault", "init"),
+        ("vault", "cluster", "--vault"),
+        ("brain", "sync", "--adopt"),
+        ("tick", "--vault"),
+        ("tick", "--vault", ".", "--brain-feed"),
+        ("seed-memory", "--path"),
+        ("list", "--key-file"),
+    ],
+    ids=" ".join,
+)
+def test_an_empty_path_is_not_the_working_folder(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of an unset variable: its files would be imported, or removed for a feed's."""
+    monkeypatch.chdir(tmp_path)
+    refused = CliRunner().invoke(app, [*words, ""])
+    assert (refused.exit_code, "it is empty: name a file or folder" in refused.output) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     key, target = tmp_path / "key", tmp_path / "missing" / "all.ndjson"
     key.write_text("ob_x", encoding="ascii")
@@ -103,6 +129,24 @@ def test_a_closed_stream_is_an_empty_one(closed: int) -> None:
     said = "" if closed == 2 else "openbrain: there is no event: give one JSON object, or one on each line\n"
 
     assert (done.returncode, done.stderr.decode()) == (exit_codes.REFUSED, said)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_the_exit_code_counts_even_if_the_message_can_not_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    with suppress(OSError), Path("/dev/full").open("w", buffering=1, encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        with pytest.raises(SystemExit) as end:
+            _fail("it is away", exit_codes.UNREACHABLE)
+    assert end.value.code == exit_codes.UNREACHABLE
+
+
+def test_an_argument_that_is_not_utf8_is_told_and_no_internal_error(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text("ob_x", encoding="ascii")
+    key.chmod(0o600)
+    code, said = typed("remember", "caf\udce9", "--url", "http://127.0.0.1:1", "--key-file", str(key))
+
+    assert (code, "not UTF-8" in said, "internal" in said) == (exit_codes.REFUSED, True, False)
 
 
 def test_the_home_of_nobody_is_told_and_no_internal_error() -> None:

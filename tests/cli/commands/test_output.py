@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain_cli.memories.display.rendering import shortened
-from openbrain_cli.output import as_json, one_line, plain
+from openbrain_cli.output import as_json, one_line, plain, show, table
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07 \x9b31m a\rb \u202egnp.exe\u2066 \u200bzero\ufeff \U000e0041tag \x00 \x7f"
 
@@ -45,3 +45,16 @@ def test_json_is_as_careful_and_loses_nothing(text: str, capsys: pytest.CaptureF
 @given(st.text(max_size=300), st.integers(1, 80))
 def test_a_shortened_text_fits(text: str, width: int) -> None:
     assert len(shortened(text, width)) <= width
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80])
+def test_a_table_in_a_narrow_terminal_loses_nothing(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    row = ("abcdefghijklmnopqrst", "01234", "56789", "UVWXY", "ÄÖÜ", "5m", "Z", "ABCDEFGHIJKLMN")
+    show(table("stream", "repl", "lag", "pend", "retry", "age", "dead", "group", rows=[row]))
+    printed = capsys.readouterr().out
+
+    assert {each for cell in row for each in cell} - set(printed) == set()
+    assert "…" not in printed

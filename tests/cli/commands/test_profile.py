@@ -1,5 +1,6 @@
 """Which OpenBrain and which key a command uses: options, then environment, then the files of `openbrain up`."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from openbrain.domain.access.credentials import read_key
 from openbrain.domain.errors import Invalid, SetupError, Unauthorised
+from openbrain_cli.options import Speaking
 from openbrain_cli.profile import Profile
 
 
@@ -72,6 +74,30 @@ def test_an_address_without_a_scheme_is_told_with_one(folder: Path, written: str
         _ = profile(folder, url_option=written).url
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "http://127.0.0.1:abc",
+        "http://127.0.0.1:99999",
+        "http://[::1",
+        "http://[zz]",
+        "http://a\x01b",
+        "ftp://a",
+        "http://",
+    ],
+)
+def test_an_address_that_is_none_is_refused_by_name(folder: Path, written: str) -> None:
+    for key in ({}, {"OPENBRAIN_API_KEY": "ob_x"}):
+        with pytest.raises(SetupError, match=f"^{re.escape(repr(written))} is not a URL"):
+            profile(folder, key, url_option=written).client()
+
+
+@pytest.mark.parametrize("secret", ["ключ", "ob_one\nob_two"])
+def test_a_key_that_no_header_can_carry_is_refused(folder: Path, secret: str) -> None:
+    with pytest.raises(SetupError, match="a character that no key has"):
+        profile(folder, {"OPENBRAIN_API_KEY": secret}).client()
+
+
 def test_a_key_that_the_server_refused_is_named_by_where_it_came_from(folder: Path, tmp_path: Path) -> None:
     places = {
         str(folder / "key"): profile(folder),
@@ -112,3 +138,19 @@ def test_missing_empty_and_unreadable_keys_say_what_to_do(folder: Path, tmp_path
 def test_without_a_running_system_it_says_how_to_start_one(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="openbrain up"):
         _ = profile(tmp_path).url
+
+
+def test_a_folder_in_place_of_a_key_file_is_told_without_closing_it(folder: Path) -> None:
+    folder.chmod(0o755)
+    with pytest.raises(SetupError, match=f"^{folder} is a folder: name the file with the key in it$"):
+        read_key(folder)
+
+
+def test_a_request_of_no_agent_is_told_how_to_name_one(folder: Path) -> None:
+    async def inbox(_brain: object) -> None:
+        raise Invalid("agent_id", "messages are an agent's")
+
+    with pytest.raises(Invalid, match=r"messages are an agent's: name it with --agent or OPENBRAIN_AGENT_ID$"):
+        Speaking(data=folder).ask(inbox)
+    with pytest.raises(Invalid, match=r"messages are an agent's$"):
+        Speaking(data=folder, agent="ada").ask(inbox)

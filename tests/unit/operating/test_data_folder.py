@@ -1,13 +1,16 @@
 """Stored files are readable by their owner only, also in a folder made by an earlier version or by hand."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
-from openbrain.adapters.local.data_folder import DataFolder
+from openbrain.adapters.local.data_folder import DataFolder, holder
 from openbrain.domain.errors import SetupError
+from openbrain_cli.profile import Profile
 
 MODES = (0o755, 0o750, 0o705, 0o777, 0o2770, 0o701)
 
@@ -58,3 +61,28 @@ def test_a_file_system_without_rights_is_refused(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(Path, "chmod", lambda *_: None)  # as on a mounted FAT file system
     with pytest.raises(SetupError, match="has no permissions"):
         DataFolder(tmp_path).open()
+
+
+@contextmanager
+def shut(folder: Path) -> Iterator[None]:
+    """Let the folder be another user's, who has closed it."""
+    folder.chmod(0)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(0o700)
+
+
+def test_a_folder_that_is_closed_to_this_user_is_told(tmp_path: Path) -> None:
+    """Else `openbrain stop` would say that nothing runs, and every other command to start it."""
+    folder = tmp_path / "brain"
+    folder.mkdir()
+    for look in (lambda: holder(folder), lambda: Profile(data_dir=folder, environment={}).url):
+        with shut(folder), pytest.raises(SetupError, match=r"brain is closed to this user: ask its owner for a key"):
+            look()
+    assert Profile(data_dir=folder, environment={"OPENBRAIN_URL": "http://localhost:1"}).url == "http://localhost:1"

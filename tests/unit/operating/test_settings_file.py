@@ -122,6 +122,8 @@ def test_a_name_in_a_table_that_is_no_setting_is_refused(tmp_path: Path) -> None
     written(tmp_path / "home" / ".openbrain" / "openbrain.toml", "[streams]\nbatches = 7\n")
     with pytest.raises(ValidationError, match="batches"):
         settings.load()
+    with pytest.raises(SetupError, match=r"^OPENBRAIN_STREAMS__BATCHES is no setting: did you mean \w+__BATCH\?"):
+        settings_loaded()
 
 
 def test_a_named_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +147,42 @@ def test_a_list_or_table_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("OPENBRAIN_SERVER__ORIGINS", '["https://example.org"]')
     monkeypatch.setenv("SERVER", "not ours")
     with pytest.raises(SetupError, match=f"^the setting {name} can't be used: lists and tables are JSON"):
-        settings_loaded()
+        settings.load()  # as in a service that is started without our command
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("OPENBRAIN_STREAM__URL", "OPENBRAIN_STREAMS__URL"),
+        ("OPENBRAIN_STREAMS_URL", "OPENBRAIN_STREAMS__URL"),
+        ("openbrain_truth_url", "OPENBRAIN_TRUTH__URL"),
+        ("OPENBRAIN_SERVE__PORT", "OPENBRAIN_SERVER__PORT"),
+        ("OPENBRAIN_DATA__DIR", "OPENBRAIN_DATA_DIR"),
+        ("OPENBRAIN_DATADIR", "OPENBRAIN_DATA_DIR"),
+    ],
+)
+def test_a_mistyped_variable_is_refused_with_the_setting_meant(
+    monkeypatch: pytest.MonkeyPatch, name: str, meant: str
+) -> None:
+    """Else the embedded parts would be used in place of the server that it names."""
+    monkeypatch.setenv(name, "redis://redis:6379")
+    with pytest.raises(SetupError, match=rf"^{name.upper()} is no setting: did you mean {meant}\?"):
+        settings.load()
+
+
+def test_variables_of_clients_and_of_kubernetes_stop_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kubernetes adds some to each container, by the names of its services."""
+    for service in ("API", "SERVER", "STREAMS", "HOUSEKEEPER", "_X"):
+        monkeypatch.setenv(f"OPENBRAIN_{service}_SERVICE_HOST", "10.0.0.1")
+        monkeypatch.setenv(f"OPENBRAIN_{service}_SERVICE_PORT", "8000")
+        monkeypatch.setenv(f"OPENBRAIN_{service}_SERVICE_PORT_HTTP", "8000")
+        monkeypatch.setenv(f"OPENBRAIN_{service}_PORT", "tcp://10.0.0.1:8000")
+        monkeypatch.setenv(f"OPENBRAIN_{service}_PORT_8000_TCP", "tcp://10.0.0.1:8000")
+        monkeypatch.setenv(f"OPENBRAIN_{service}_PORT_8000_TCP_PORT", "8000")
+    for name in ("URL", "API_KEY", "KEY_FILE", "AGENT_ID", "ORG", "ALLOW_HTTP", "DEBUG", "HOME", "TEST_URL"):
+        monkeypatch.setenv(f"OPENBRAIN_{name}", "theirs")
+    monkeypatch.setenv("OPENBRAIN_RECALL__TUNING__CANDIDATES", "70")
+    assert settings.load().streams.url == "embedded"
 
 
 def test_folders_of_vaults_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,19 @@
 """`openbrain top`: what two samples of the API's counters show, and which groups are listed first."""
 
+import asyncio
+import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from openbrain.client import OpenBrain
 from openbrain.contract.admin.streams import StreamList
+from openbrain.domain.errors import TryLater
 from openbrain_cli.operators.top.look import Look, Raw, as_dict, look
 from openbrain_cli.operators.top.samples import Samples, quantile
+from openbrain_cli.operators.top.top import _lines
 from openbrain_cli.operators.top.view import rendered
 from openbrain_cli.output import console
 
@@ -116,3 +122,33 @@ def test_what_needs_an_eye_stands_first_and_the_rest_is_counted() -> None:
     assert lines[-1] == "1 more groups, quieter than these"
     assert max(map(len, lines)) <= 80
     assert as_dict(found)["groups"][1]["lag"] == 70_000
+
+
+class Away:
+    """An API that is away for a moment at the second look."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    async def health(self) -> Any:
+        self.looks += 1
+        if self.looks == 2:
+            raise TryLater("can't reach it")
+        if self.looks == 4:
+            raise KeyboardInterrupt
+        return SimpleNamespace(status="ok", writes=None)
+
+    async def streams(self) -> StreamList:
+        return StreamList(streams=(), count=0)
+
+    async def metrics(self) -> str:
+        return ""
+
+
+def test_lines_go_on_after_the_api_was_away(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(_lines(cast("OpenBrain", Away()), 0))
+    printed = capsys.readouterr()
+
+    assert [json.loads(line)["status"] for line in printed.out.splitlines()] == ["ok", "ok"]
+    assert printed.err == "can't reach it\n"

@@ -7,7 +7,7 @@ import typer
 
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import AsJson, Connection
-from openbrain_cli.output import as_json, as_json_line, console
+from openbrain_cli.output import as_json, as_json_line, console, say
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
@@ -45,13 +45,19 @@ async def _once(brain: "OpenBrain", *, json: bool) -> None:
 
 
 async def _lines(brain: "OpenBrain", every: float) -> None:
+    """Retry while the API is away."""
+    from openbrain.domain.errors import TryLater
     from openbrain_cli.operators.top.look import as_dict, ask, look
 
     before: Raw | None = None
     while True:
-        raw = await ask(brain)
-        as_json_line(as_dict(look(raw, before)))
-        before = raw
+        try:
+            raw = await ask(brain)
+        except TryLater as error:
+            say(str(error))
+        else:
+            as_json_line(as_dict(look(raw, before)))
+            before = raw
         await asyncio.sleep(every)
 
 

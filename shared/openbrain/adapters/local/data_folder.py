@@ -99,9 +99,12 @@ class Holder:
 
 
 def holder(folder: Path) -> Holder | None:
-    """Return the process that has the folder's lock now; None if it is free."""
+    """Return the process that has the folder's lock now; None if it is free. Raise `SetupError` if that can't be
+    seen."""
     try:
         lock = os.open(folder / _LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:
+        raise closed(folder) from None
     except OSError:
         return None
     try:
@@ -113,6 +116,14 @@ def holder(folder: Path) -> Holder | None:
         return None
     finally:
         os.close(lock)
+
+
+def closed(folder: Path) -> SetupError:
+    """Return the error that the folder is another user's, with the remedy."""
+    return SetupError(
+        f"{folder} is closed to this user: ask its owner for a key, and name the OpenBrain with --url and --key-file; "
+        "or choose another folder with --data"
+    )
 
 
 def unwritable(folder: Path, error: OSError) -> SetupError:

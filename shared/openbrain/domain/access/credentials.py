@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR
 from urllib.parse import SplitResult, urlsplit
 
 from openbrain.domain.errors import SetupError, Unauthorised
@@ -53,31 +54,33 @@ def from_environment(environment: Mapping[str, str], home: Path) -> Credentials:
     )
 
 
-def checked_address(url: str, *, allow_http: bool) -> SplitResult:
-    """Split the URL of a server that a key may be sent to. Raise `SetupError` if it must not be sent there."""
-    address = _split(url)
-    if address is None:
-        raise SetupError(f"{url!r} is not a URL: write it as http://127.0.0.1:8788 or https://brain.example.org")
-    if address.scheme == "http" and not (address.hostname in LOOPBACK or allow_http):
-        raise SetupError(f"{url} would send the key in the clear: use https, or allow http where the network is safe")
-    return address
-
-
-def _split(url: str) -> SplitResult | None:
-    """Split the URL of a server; None if it is no such URL. `urlsplit` overlooks spaces and line breaks."""
+def address_of(url: str) -> SplitResult:
+    """Split the URL of a server. Raise `SetupError` if it is none."""
     try:
         address = urlsplit(url)
         usable = address.port != 0 and address.hostname and not (address.query or address.fragment)
     except ValueError:  # of the port or an IPv6 address
-        return None
-    written = url.isprintable() and " " not in url
-    return address if usable and written and address.scheme in ("http", "https") else None
+        usable = False
+    # `urlsplit` overlooks spaces and line breaks.
+    if not usable or address.scheme not in ("http", "https") or not url.isprintable() or " " in url:
+        raise SetupError(f"{url!r} is not a URL: write it as http://127.0.0.1:8788 or https://brain.example.org")
+    return address
+
+
+def checked_address(url: str, *, allow_http: bool) -> SplitResult:
+    """Split the URL of a server that a key may be sent to. Raise `SetupError` if it must not be sent there."""
+    address = address_of(url)
+    if address.scheme == "http" and not (address.hostname in LOOPBACK or allow_http):
+        raise SetupError(f"{url} would send the key in the clear: use https, or allow http where the network is safe")
+    return address
 
 
 def read_key(path: Path) -> str:
     """Return the first line of a key file. Only its owner may be able to read it."""
     try:
         mode = path.stat().st_mode
+        if S_ISDIR(mode):
+            raise SetupError(f"{path} is a folder: name the file with the key in it")
         if mode & 0o077:
             raise SetupError(f"{path} can be read by others (mode {mode & 0o777:04o}): chmod 600 {path}")
         secret = path.read_text(encoding="utf-8").partition("\n")[0].strip()
