@@ -63,7 +63,9 @@ class Servers:
         return leads
 
     def http(self, url: str) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {self.key}"}, timeout=PATIENCE_S)
+        return httpx.AsyncClient(
+            base_url=url, headers={"Authorization": f"Bearer {self.key}"}, timeout=PATIENCE_S, verify=False
+        )
 
 
 def environment(name: str, *, redis: Server, mariadb_url: str, elasticsearch: Server, ollama: Server) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -29,7 +29,7 @@ from openbrain_api.discovery.engine import Discovery
 from openbrain_api.handlers import ROUTES
 from openbrain_api.http.authentication import Authenticator
 from openbrain_api.http.compression import CachedBody
-from openbrain_api.http.endpoint import Endpoint, admit, not_found
+from openbrain_api.http.endpoint import Endpoint, Methods, admit, not_found
 from openbrain_api.http.pages import PAGES
 from openbrain_api.http.rate_limit import RateLimiter
 from openbrain_api.http.route import Route
@@ -66,7 +66,7 @@ def api(container: Container, services: Sequence[Watched] = ()) -> Starlette:
             if not container.shared:
                 await container.close()
 
-    app = _App(routes=_paths(made), lifespan=lifespan)
+    app = _App(routes=[Path(path, Endpoint(methods, made)) for path, methods in _methods().items()], lifespan=lifespan)
     app.router.redirect_slashes = False
     app.router.default = _not_found
     app.state.api, app.state.drain, app.state.admit = made, made.hub.drain, partial(admit, made)
@@ -160,15 +160,15 @@ class _App(Starlette):
         return routed
 
 
-def _paths(api: Api) -> list[Path]:
+@functools.cache
+def _methods() -> Mapping[str, Methods]:
+    """The methods of each path, by its pattern in the order in which the router tries them."""
     by_path: dict[str, list[Route]] = defaultdict(list)
     # Paths with a verb first: the path without one would match the verb as part of the id.
     for route in sorted((*ROUTES, *PAGES), key=lambda route: "}:" not in route.path):
         by_path[route.path].append(route)
     # An agent's name may contain a slash, which arrives decoded.
-    return [
-        Path(path.replace("{agent}", "{agent:path}"), Endpoint(path, routes, api)) for path, routes in by_path.items()
-    ]
+    return {path.replace("{agent}", "{agent:path}"): Methods(path, routes) for path, routes in by_path.items()}
 
 
 @functools.cache

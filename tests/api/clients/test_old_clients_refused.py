@@ -52,7 +52,7 @@ async def test_forgetting_what_is_not_there(old: Old) -> None:
 async def test_who_may_not(module_brain: Brain, module_url: str, workspace: str) -> None:
     reader = await module_brain.key(workspace, permissions=frozenset({"brain.read"}))
     of_org = await module_brain.key(workspace, orgs=("acme",), without_org=False)
-    async with httpx.AsyncClient(base_url=module_url, trust_env=False, timeout=PATIENCE_S) as http:
+    async with httpx.AsyncClient(base_url=module_url, trust_env=False, timeout=PATIENCE_S, verify=False) as http:
         nobody = Old(http)
         answers = [await nobody("GET", "/v1/brain/list"), await nobody("POST", "/v1/brain/recall", {})]
         http.headers["authorization"] = f"Bearer {reader}"
@@ -85,7 +85,9 @@ async def test_the_stored_org_counts_for_what_is_forgotten(
 
 async def test_too_many_requests(module_brain: Brain, module_url: str, workspace: str) -> None:
     headers = {"authorization": f"Bearer {await module_brain.key(workspace, rate_limit=2)}"}
-    async with httpx.AsyncClient(base_url=module_url, headers=headers, trust_env=False, timeout=PATIENCE_S) as http:
+    async with httpx.AsyncClient(
+        base_url=module_url, headers=headers, trust_env=False, timeout=PATIENCE_S, verify=False
+    ) as http:
         well = await http.get("/v1/brain/list")
         await http.get("/v1/brain/list")
         late = await http.get("/v1/brain/list")

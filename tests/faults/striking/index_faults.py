@@ -8,7 +8,7 @@ from tests.faults.running.scene import Scene
 
 async def deletes_forgotten(scene: Scene) -> None:
     """Make Elasticsearch forget deletes at once, as if the minute for which it remembers them had passed."""
-    async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10) as http:
+    async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10, verify=False) as http:
         settings = {"index.gc_deletes": "0s"}
         (await http.put(f"/{scene.prefix}*/_settings", json=settings)).raise_for_status()
         (await http.post(f"/{scene.prefix}*/_refresh")).raise_for_status()
@@ -21,7 +21,7 @@ async def _indexes(http: httpx.AsyncClient, prefix: str) -> list[str]:
 
 async def damaged(_: Fault, scene: Scene) -> None:
     """Change the text of every live text entry, keeping its revision."""
-    async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10) as http:
+    async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10, verify=False) as http:
         for name in await _indexes(http, scene.prefix):
             hits = (await http.post(f"/{name}/_search", json={"size": 1000})).json()["hits"]["hits"]
             for hit in hits:
@@ -34,7 +34,7 @@ async def damaged(_: Fault, scene: Scene) -> None:
 
 async def lost(_: Fault, scene: Scene) -> None:
     """Delete every other entry of each index, as if it was restored from an older copy."""
-    async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10) as http:
+    async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10, verify=False) as http:
         for name in await _indexes(http, scene.prefix):
             hits = (await http.post(f"/{name}/_search", json={"size": 1000})).json()["hits"]["hits"]
             for hit in hits[::2]:

@@ -86,10 +86,12 @@ for _name in _IMPORTED:
     except ImportError as error:
         # The fork server ignores an ImportError; then each fork would import for itself.
         raise RuntimeError(f"{_name} is named here and can't be imported") from error
-# Build the models of requests, paths and tools and the secret rules here, and not in each fork.
+# Build the models of requests, answers, paths and tools and the secret rules here, and not in each fork.
 for _route in ROUTES:
     _route.body.model_rebuild()
     _route.query.model_rebuild()
+    if _route.response is not None:
+        _route.response.model_rebuild()
     compile_path(_route.path)
 _api = Starlette()
 _api.state.admit = None

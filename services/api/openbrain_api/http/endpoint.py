@@ -33,20 +33,33 @@ from openbrain_api.http.streaming import streamed_body, write_stream
 NOBODY = Actor(key_id="", name="", workspace_id="", agent_id="", permissions=frozenset())
 
 
-class Endpoint:
-    """All methods of one path; HEAD if there is GET."""
+class Methods:
+    """All methods of one path, and their metrics; HEAD if there is GET. Shared by all apps of a process."""
 
-    def __init__(self, path: str, routes: Sequence[Route], api: Api) -> None:
+    def __init__(self, path: str, routes: Sequence[Route]) -> None:
         self._path = path
-        self._routes: Mapping[str, Route] = {route.method: route for route in routes}
-        self._allowed = ", ".join(sorted({*self._routes, "OPTIONS"} | ({"HEAD"} if "GET" in self._routes else set())))
-        self._api = api
+        self.routes: Mapping[str, Route] = {route.method: route for route in routes}
+        self.allowed = ", ".join(sorted({*self.routes, "OPTIONS"} | ({"HEAD"} if "GET" in self.routes else set())))
         for route in routes:
             route.body.model_rebuild()  # build the validators now, not in the first request
             route.query.model_rebuild()
-        self._seconds = {method: metrics.API_SECONDS.labels(method, path) for method in self._routes}
-        self._names = {method: f"{method} {path}" for method in self._routes}
+        self.names = {method: f"{method} {path}" for method in self.routes}
+        self.seconds = {method: metrics.API_SECONDS.labels(method, path) for method in self.routes}
         self._counts: dict[tuple[str, int], Any] = {}
+
+    def count(self, method: str, status: int) -> None:
+        """Count a response."""
+        counter = self._counts.get((method, status))
+        if counter is None:
+            counter = self._counts[method, status] = metrics.API_REQUESTS.labels(method, self._path, str(status))
+        counter.inc()
+
+
+class Endpoint:
+    """One path of one app."""
+
+    def __init__(self, methods: Methods, api: Api) -> None:
+        self._methods, self._api = methods, api
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
@@ -55,13 +68,13 @@ class Endpoint:
         method = "GET" if head else scope["method"]
         request_id = parsing.request_id(headers)
         extra_headers: Fields = [(b"x-request-id", request_id)]
-        route = self._routes.get(method)
+        route = self._methods.routes.get(method)
         if route is None:
-            await write(_other_method(method, self._allowed), send, extra_headers=extra_headers)
+            await write(_other_method(method, self._methods.allowed), send, extra_headers=extra_headers)
             return
         with bound_contextvars(request_id=request_id.decode()):
             try:
-                with metrics.request_span(self._names[method], parsing.traceparent(headers)) as span:
+                with metrics.request_span(self._methods.names[method], parsing.traceparent(headers)) as span:
                     if span is not None:
                         span.set_attribute("openbrain.request_id", request_id.decode())
                     response = await self._respond(route, scope, headers, receive, extra_headers)
@@ -74,8 +87,8 @@ class Endpoint:
             else:
                 await write(await self._compressed(response, headers), send, head=head, extra_headers=extra_headers)
         if response.on_disconnect is None:  # listening time is not latency
-            self._seconds[method].observe(time.perf_counter() - started)
-        self._count(method, response.status)
+            self._methods.seconds[method].observe(time.perf_counter() - started)
+        self._methods.count(method, response.status)
 
     async def _respond(
         self, route: Route, scope: Scope, headers: parsing.Headers, receive: Receive, extra_headers: Fields
@@ -148,12 +161,6 @@ class Endpoint:
         return replace(
             response, body=await gzip_whole(response.body), headers={**headers_out, "content-encoding": "gzip"}
         )
-
-    def _count(self, method: str, status: int) -> None:
-        counter = self._counts.get((method, status))
-        if counter is None:
-            counter = self._counts[method, status] = metrics.API_REQUESTS.labels(method, self._path, str(status))
-        counter.inc()
 
 
 def _stream(route: Route, headers: parsing.Headers, receive: Receive) -> AsyncIterator[bytes] | None:

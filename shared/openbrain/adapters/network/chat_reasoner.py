@@ -48,7 +48,7 @@ class ChatReasoner:
             # `_request` limits the whole call; the model may send nothing for most of that time.
             timeout=httpx.Timeout(None, connect=min(CONNECT_S, timeout_s)),
             headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
-            verify=verify_tls,
+            verify=verify_tls and not url.startswith("http:"),  # certificates take 30 ms to load
         )
 
     async def reason(self, question: Question) -> Thought:

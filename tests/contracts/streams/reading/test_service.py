@@ -48,7 +48,7 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 def served_by(port: int) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S)
+    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S, verify=False)
 
 
 async def test_faststream_runs_a_room_and_ends_it_cleanly(url: str, tmp_path: Path) -> None:
