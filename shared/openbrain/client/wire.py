@@ -18,6 +18,7 @@ from openbrain.domain.errors import Backlogged, Invalid, SetupError, TryLater
 
 A = TypeVar("A", bound=BaseModel)
 RETRY_AFTER_MAX_S = 30.0
+NOT_UTF8 = "a text holds bytes or characters that are not UTF-8: correct it"
 Params = list[tuple[str, str | int | float | bool | None]]
 
 
@@ -177,7 +178,8 @@ def encoded(body: Mapping[str, object]) -> bytes:
     try:
         return to_json(body, fallback=_plain, inf_nan_mode="null")
     except PydanticSerializationError as error:
-        raise Invalid("", f"the request can't be sent: {error}") from error
+        why = NOT_UTF8 if "surrogates not allowed" in str(error) else f"the request can't be sent: {error}"
+        raise Invalid("", why) from error
 
 
 def checked_headers(headers: Mapping[str, str], *, json: bool) -> Mapping[str, str]:
@@ -222,7 +224,7 @@ def in_path(text: str) -> str:
     try:
         return quote(text, safe="")
     except UnicodeEncodeError as error:
-        raise Invalid("", f"an id can't be sent: {error}") from error
+        raise Invalid("", NOT_UTF8) from error
 
 
 def given(**named: object) -> dict[str, object]:
