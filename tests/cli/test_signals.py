@@ -2,9 +2,10 @@
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import orjson
 import pytest
@@ -14,6 +15,7 @@ from openbrain.client import OpenBrain
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid, NotFound, SetupError
 from openbrain_cli.main import app
+from openbrain_cli.signals.watch import ended_like_ctrl_c
 from openbrain_cli.system.shell import exit_codes
 from tests.support.api.brain import Brain
 from tests.support.api.served import served
@@ -200,6 +202,28 @@ async def test_a_watch_that_is_terminated_leaves_no_subscription(terminal: Termi
 
         assert await asyncio.wait_for(process.wait(), PATIENCE_S) == exit_codes.INTERRUPTED
         assert not await watches()
+
+
+@pytest.mark.parametrize("interrupts", [signal.SIG_IGN, signal.default_int_handler], ids=["ignored", "heard"])
+def test_a_termination_ends_what_waits_though_interrupts_may_be_ignored(interrupts: Any) -> None:
+    tidied = []
+
+    async def waiting() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            await asyncio.sleep(PATIENCE_S)
+        finally:
+            await asyncio.sleep(0)
+            tidied.append(True)
+
+    before = signal.signal(signal.SIGINT, interrupts)
+    try:
+        with pytest.raises(KeyboardInterrupt), ended_like_ctrl_c():
+            asyncio.run(waiting())
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert tidied == [True]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")

@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -70,24 +71,31 @@ def watch(
                 with suppress(Exception):  # a failure must not hide the exit; the API lists what is left
                     await asyncio.shield(brain.remove_subscription(made.id))
 
-    with _ended_like_ctrl_c():
+    with ended_like_ctrl_c():
         to.ask(watching)
 
 
 @contextmanager
-def _ended_like_ctrl_c() -> Iterator[None]:
+def ended_like_ctrl_c() -> Iterator[None]:
     """A closed terminal and `kill` end it like Ctrl-C, so that the subscription is removed. What is ignored (`nohup`)
     stays ignored."""
     main = threading.current_thread() is threading.main_thread()  # only there handlers can be set
     default = (number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL)
     ending = [*default] if main else []
     for number in ending:
-        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+        signal.signal(number, _interrupt)
     try:
         yield
     finally:
         for number in ending:
             signal.signal(number, signal.SIG_DFL)
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):  # a shell's background jobs ignore Ctrl-C
+        raise KeyboardInterrupt
+    handler(signal.SIGINT, frame)
 
 
 async def _same(
