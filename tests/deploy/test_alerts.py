@@ -113,7 +113,7 @@ NEVER = {
         ("OpenBrainTickLate", 'openbrain_tick_completed_timestamp_seconds{workspace="w"}', 310),
     )
 }
-"""What never happened is late too, once the process that should do it has run for long enough."""
+"""Series of processes that have never completed a comparison or a tick: the alert fires after the rule's hours."""
 
 
 def _series(given: Sequence[tuple[str, str]]) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""What hooks do if the brain tells its alarms, but answers other requests too late, with an error or a refusal."""
+"""Hooks of a brain that answers the request for alarms, but other requests too late or with an error."""
 
 import contextlib
 import json
