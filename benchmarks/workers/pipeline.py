@@ -41,6 +41,7 @@ async def main(folder: Path, redis_url: str, embedder: str, batch: int) -> None:
         assert isinstance(system.container, Container)
         if embedder != "zero":
             await system.container.embedder.embed_query("warm")
+        await system.container.content_policy.ready()
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
         # While a model uses the core, lag means nothing, and measuring it hundreds of times a second costs time.
