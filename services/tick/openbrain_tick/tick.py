@@ -112,6 +112,6 @@ async def _synced(plan: Plan, vault: Vault, ports: Ports, report: Report) -> Seq
             content_policy=ports.content_policy,
             forget_share=ports.forget_share,
         )
-        counts = {"submitted": synced.submitted, "superseded": synced.superseded, "forgotten": synced.forgotten}
+        counts = {name: getattr(synced, name) for name in ("submitted", "superseded", "refiled", "forgotten")}
         phase["stats"] = {name: count for name, count in counts.items() if count}
     return synced.problems

@@ -40,6 +40,8 @@ class Marked:
     """Type of the marker."""
     content: str
     project: str
+    named_project: str
+    """The project that the marker or its page names; '' if `project` is that of its session, or there is none."""
     session: str
     """The session named by the marker; '' if none."""
     occurred_at: int
@@ -79,6 +81,8 @@ class Comparison:
 
     moved: list[tuple[VaultMemory, Marked]] = field(default_factory=list)
     """Markers that were in another arc before (merged or renamed)."""
+    refiled: list[tuple[VaultMemory, Marked]] = field(default_factory=list)
+    """Markers in the same arc that name another project now, or whose project was not recorded."""
     new: list[Marked] = field(default_factory=list)
     gone: list[VaultMemory] = field(default_factory=list)
 
@@ -143,7 +147,8 @@ def _marks(key: str, project: str, created_us: int, detail: str) -> tuple[list[M
                     arc=key,
                     type=marker.type,
                     content=content,
-                    project=_project(marker.attrs.get("project") or project),
+                    project=(named := _project(marker.attrs.get("project") or project)),
+                    named_project=named,
                     session=marker.attrs.get("session", ""),
                     occurred_at=from_iso(marker.attrs.get("date", "")) or created_us,
                     given_id=marker.attrs.get("id", ""),
@@ -188,11 +193,17 @@ def _short(name: str) -> str:
 def compared(pages: Pages, rows: Iterable[VaultMemory]) -> Comparison:
     """Compare by arc and content. Markers that may exist although they were not found do not count as gone."""
     here = {(item.arc, item.content_hash): item for item in pages.marked}
-    left = [row for row in rows if here.pop((row.arc, row.content_hash), None) is None]
+    result = Comparison()
+    left: list[VaultMemory] = []
+    for row in rows:
+        same = here.pop((row.arc, row.content_hash), None)
+        if same is None:
+            left.append(row)
+        elif row.project != same.named_project and row.arc not in pages.unsure:
+            result.refiled.append((row, same))
     by_content: dict[str, list[VaultMemory]] = {}
     for row in left:
         by_content.setdefault(row.content_hash, []).append(row)
-    result = Comparison()
     for mark in here.values():
         before = by_content.get(mark.content_hash)
         if before:
@@ -252,7 +263,13 @@ def row_of(mark: Marked, memory_id: str, taken: Collection[tuple[str, str]]) -> 
     marker = _marker(mark)
     while (mark.arc, marker) in taken:
         marker = joined_hash(marker, "again")
-    return VaultMemory(arc=mark.arc, marker=marker, memory_id=memory_id, content_hash=mark.content_hash)
+    return VaultMemory(
+        arc=mark.arc,
+        marker=marker,
+        memory_id=memory_id,
+        content_hash=mark.content_hash,
+        project=mark.named_project,
+    )
 
 
 def _marker(mark: Marked) -> str:

@@ -19,7 +19,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.content import ContentPolicy
 from openbrain.ports.store.store import Store
 from openbrain.ports.store.vault import VaultMemory
-from openbrain.ports.store.writes import Origin, Outcome, Status
+from openbrain.ports.store.writes import Edit, Origin, Outcome, Status
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
 from openbrain.vault.markers.kinds import CONFIDENCE, MEMORY_TYPES
@@ -36,6 +36,8 @@ FEW: Final = 20
 class SyncedMemories:
     submitted: int = 0
     superseded: int = 0
+    refiled: int = 0
+    """Moved to another project."""
     forgotten: int = 0
     problems: list[Problem] = field(default_factory=list)
 
@@ -67,7 +69,7 @@ async def sync_memories(
     comparison = compared(seen, rows)
     run.done.problems += seen.problems
     run.uses.update(row.memory_id for row in rows)
-    await run.move(comparison.moved)
+    await run.refile([*comparison.refiled, *await run.move(comparison.moved)])
     memories = await store.memories.rows([row.memory_id for row in comparison.gone])
     await run.supersede(await asyncio.to_thread(edits, comparison, memories), memories)
     await run.submit(comparison.new)
@@ -102,13 +104,68 @@ class _Run:
         permissions = frozenset({Permission.BRAIN_READ, Permission.BRAIN_WRITE})
         return Actor(key_id="tick", name="tick", workspace_id=self.workspace_id, agent_id="", permissions=permissions)
 
-    async def move(self, moved: Iterable[tuple[VaultMemory, Marked]]) -> None:
-        """Update the rows of memories whose markers are in another arc now."""
-        pairs = [(row, self._row(item, row.memory_id)) for row, item in moved]
+    async def move(self, moved: Iterable[tuple[VaultMemory, Marked]]) -> Sequence[tuple[VaultMemory, Marked]]:
+        """Update the rows of memories whose markers are in another arc now. Return those that name another project."""
+        pairs = [(row, _arrived(self._row(item, row.memory_id), row), item) for row, item in moved]
         if pairs:
             await self.store.vault.record_vault_memories(
-                self.workspace_id, [new for _, new in pairs], [(old.arc, old.marker) for old, _ in pairs]
+                self.workspace_id, [new for _, new, _ in pairs], [(old.arc, old.marker) for old, _, _ in pairs]
             )
+            self.uses.subtract(old.memory_id for old, _, _ in pairs)
+        return [(new, item) for _, new, item in pairs if new.project != item.named_project]
+
+    async def refile(self, pairs: Sequence[tuple[VaultMemory, Marked]]) -> None:
+        """Move memories to the project that their markers name now. A memory that the tick did not make, or that other
+        markers share, stays: the marker becomes a new memory in its project."""
+        memories = await self.store.memories.rows([row.memory_id for row, _ in pairs])
+        rows: list[VaultMemory] = []
+        groups: dict[tuple[str, str], list[tuple[VaultMemory, Marked]]] = {}
+        for row, item in pairs:
+            memory = memories.get(row.memory_id)
+            if memory is None or memory.ended or not _is_renamed(row, item, memory):
+                rows.append(replace(row, project=item.named_project))
+            else:
+                groups.setdefault((row.memory_id, item.project), []).append((row, item))
+        await self.store.vault.record_vault_memories(self.workspace_id, rows, ())
+        for (memory_id, _), group in groups.items():
+            await self._refile(memories[memory_id], group)
+
+    async def _refile(self, memory: Memory, group: Sequence[tuple[VaultMemory, Marked]]) -> None:
+        """Move one memory. `group`: its markers with the same new project."""
+        _, item = group[0]
+        alone = memory.source.startswith(SOURCE) and self.uses[memory.id] == len(group)
+        memory_id = memory.id
+        if not alone or not await self._moved(memory, item):
+            (outcome,) = await self._remember([item])
+            if outcome.memory is None:
+                self._refused(item, outcome.error)
+                return
+            memory_id = outcome.memory.id
+            self.uses[memory_id] += len(group)
+            self.uses[memory.id] -= len(group)
+            if alone:
+                await self._end(memory.id, "the same is in the project that its page names now")
+        new = [replace(row, memory_id=memory_id, project=item.named_project) for row, item in group]
+        await self.store.vault.record_vault_memories(self.workspace_id, new, ())
+        self.done.refiled += 1
+
+    async def _moved(self, memory: Memory, item: Marked) -> bool:
+        """Move the memory to the marker's project. False if a memory there has the same content."""
+        scope = Scope.PROJECT if item.project else Scope.SHARED
+        edit = Edit(
+            memory_id=memory.id,
+            viewer=self.actor.viewer(),
+            origin=Origin(actor=self.actor.label),
+            project=item.project,
+            memory_scope=scope if memory.memory_scope in (Scope.PROJECT, Scope.SHARED) else None,
+        )
+        try:
+            await self.store.writes.update(edit)
+        except Conflict:
+            return False
+        except NotFound:  # somebody has ended or hidden it meanwhile
+            pass
+        return True
 
     async def supersede(self, pairs: Sequence[tuple[VaultMemory, Marked]], memories: Mapping[str, Memory]) -> None:
         """Supersede the memories of edited markers. A memory that the tick did not make, that has ended, or that other
@@ -123,7 +180,7 @@ class _Run:
             if outcome.memory is None:
                 self._refused(item, outcome.error)
                 continue
-            new = replace(row, memory_id=outcome.memory.id, content_hash=item.content_hash)
+            new = replace(row, memory_id=outcome.memory.id, content_hash=item.content_hash, project=item.named_project)
             await self.store.vault.record_vault_memories(self.workspace_id, [new], ())
             self.done.superseded += 1
 
@@ -146,14 +203,13 @@ class _Run:
             self.uses[row.memory_id] -= 1
             memory = memories.get(row.memory_id)
             if memory is not None and not memory.ended and memory.source.startswith(SOURCE):
-                await self._end(row.memory_id)
+                await self._end(row.memory_id, "its marker was removed from the vault")
         await self.store.vault.record_vault_memories(self.workspace_id, [], [(row.arc, row.marker) for row in gone])
 
-    async def _end(self, memory_id: str) -> None:
+    async def _end(self, memory_id: str, note: str) -> None:
         if self.uses[memory_id] > 0:
             return
         with suppress(NotFound, Conflict):  # somebody else has ended it meanwhile
-            note = "its marker was removed from the vault"
             await self.store.writes.forget(memory_id, self.actor.viewer(), Origin(actor=self.actor.label), note)
             self.done.forgotten += 1
 
@@ -179,6 +235,19 @@ class _Run:
 
     def _refused(self, mark: Marked, error: Exception | None) -> None:
         self.done.problems.append(Problem(mark.arc, 0, f"@{mark.type} is not taken as a memory: {error}"))
+
+
+def _arrived(new: VaultMemory, old: VaultMemory) -> VaultMemory:
+    """The row of a marker that came to another arc. In one without a project its memory keeps the project it has."""
+    return replace(new, project=old.project) if new.project else new
+
+
+def _is_renamed(row: VaultMemory, item: Marked, memory: Memory) -> bool:
+    """True if the marker names another project than at the last tick. A row of an earlier version doesn't tell: there
+    the memory does, if nobody has changed it."""
+    if row.project is not None:
+        return True
+    return item.named_project not in ("", memory.project) and memory.version == 1
 
 
 def _offer(mark: Marked, actor: Actor, origin: Origin, supersedes: str | None) -> Offer | Invalid:

@@ -17,6 +17,8 @@ class VaultMemory:
     memory_id: str
     content_hash: str
     """Hash of its type and content."""
+    project: str | None = None
+    """The project that it or its page named at the last tick, '' for none; None in rows of an earlier version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from openbrain.adapters.sql.schema.tables import memories, metadata
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import SetupError, TryLater
+from openbrain.ports.store.vault import VaultMemory
 from openbrain.ports.store.writes import Status
 from tests.servers.plugin import Starter
 from tests.support.processes.forked import context
@@ -30,7 +31,7 @@ from tests.support.waiting import PATIENCE_S
 
 __all__ = ["database_url"]
 
-EMPTY = ("the schema is at revision none, not 0024: run `openbrain db upgrade`",)
+EMPTY = ("the schema is at revision none, not 0025: run `openbrain db upgrade`",)
 OLD = {"text_error", "text_error_revision", "vector_error", "vector_error_revision", "title", "aliases", "identity"}
 
 
@@ -96,10 +97,10 @@ def test_up_down_and_up_again(database_url: str) -> None:
     for _ in range(2):
         commands.upgrade(database_url, "0001")
         assert commands.current(database_url) == "0001"
-        assert "not 0024" in commands.check(database_url)[0]
+        assert "not 0025" in commands.check(database_url)[0]
         commands.upgrade(database_url)
         commands.upgrade(database_url)
-        assert commands.current(database_url) == "0024"
+        assert commands.current(database_url) == "0025"
         assert not any("revision" in problem for problem in commands.check(database_url))
         commands.downgrade(database_url, "0001")
         commands.downgrade(database_url, "base")
@@ -159,6 +160,17 @@ async def test_rows_of_an_earlier_version_are_taken_over(database_url: str, cloc
     assert outcome.status is Status.CREATED
 
 
+async def test_the_markers_of_an_earlier_version_name_no_project(database_url: str, clock: FakeClock) -> None:
+    commands.upgrade(database_url, "0024")
+    with connected(database_url) as connection:
+        connection.execute(text("INSERT INTO vault_memories VALUES ('default', 'a', 'm', 'id', 'hash', 1)"))
+    commands.upgrade(database_url)
+    database = open_database(database_url)
+    rows = await SqlStore(database, clock).vault.vault_memories("default")
+    await database.close()
+    assert rows == [VaultMemory(arc="a", marker="m", memory_id="id", content_hash="hash", project=None)]
+
+
 def copy_rows(older: sqlite3.Connection, connection: Connection) -> None:
     """Copy every row into the tables of the same names and columns."""
     quote = connection.dialect.identifier_preparer.quote
@@ -191,7 +203,7 @@ def test_several_processes_upgrade_at_once(database_url: str) -> None:
     for process in running:
         process.join(PATIENCE_S)
     assert [process.exitcode for process in running] == [0, 0, 0, 0]
-    assert commands.current(database_url) == "0024"
+    assert commands.current(database_url) == "0025"
 
 
 @pytest.mark.servers("mariadb")

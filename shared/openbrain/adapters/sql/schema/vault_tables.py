@@ -38,6 +38,8 @@ vault_memories = Table(
     Column("memory_id", ascii_name(36), nullable=False, index=True),
     Column("content_hash", ascii_name(64), nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    # The project that it or its page named at the last tick, '' for none; NULL in rows of an earlier version.
+    Column("project", name(255)),
 )
 
 vault_writes = Table(

@@ -28,7 +28,7 @@ class SqlVault(TimedPart):
     """`ports.vault.Vault`."""
 
     async def vault_memories(self, workspace_id: str) -> Sequence[VaultMemory]:
-        columns = (table.c.arc, table.c.marker, table.c.memory_id, table.c.content_hash)
+        columns = (table.c.arc, table.c.marker, table.c.memory_id, table.c.content_hash, table.c.project)
         query = select(*columns).where(table.c.workspace_id == workspace_id, _MARKERS)
         ordered = query.order_by(table.c.arc, table.c.marker)
         return [VaultMemory(**row) for row in await self._rows(ordered)]
@@ -38,7 +38,10 @@ class SqlVault(TimedPart):
     ) -> None:
         now = self._clock.now()
         rows = {
-            (item.arc, item.marker): (workspace_id, item.arc, item.marker, item.memory_id, item.content_hash, now)
+            (item.arc, item.marker): (
+                *(workspace_id, item.arc, item.marker, item.memory_id, item.content_hash),
+                *(now, item.project),
+            )
             for item in put
         }
         dropped, new = sorted({*drop} - rows.keys()), [row for _, row in sorted(rows.items())]
