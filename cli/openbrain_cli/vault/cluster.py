@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.store import EMBEDDED, FILE
+from openbrain.domain.errors import Conflict, TryLater
+from openbrain.ports.store.operations import Leases
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.usecases.vault_lock import vault_writer
@@ -14,25 +16,27 @@ from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages.index import Index
 from openbrain.vault.pages.journal import apply, recover
 from openbrain.vault.thresholds import Thresholds
+from openbrain_cli.vault.folder_lock import FolderLeases
 from openbrain_cli.vault.new_vault import with_vault
+from openbrain_tick.apply.plan_and_write import TRIES
 from openbrain_tick.plan.arcs.cluster import cluster
 from openbrain_tick.plan.extract import Session
 from openbrain_tick.plan.plan import Plan, begin
 
 
 async def clustered(root: Path, sessions: Sequence[Session], settings: Settings, *, dry_run: bool) -> Plan:
-    """Make the plan and, unless it is a dry run, apply it. In a workspace's vault this takes the writer's lock, which
-    needs the database."""
+    """Make the plan and, unless it is a dry run, apply it as the vault's only writer. In a workspace's vault this needs
+    the database."""
     folder = Folder(root, max_bytes=settings.vaults.tuning.file_kb * 1024)
     if dry_run:
         return await asyncio.to_thread(_planned, folder, sessions)
     workspace = next((name for name, path in _vaults(settings).items() if Folder(path).root == folder.root), "")
     async with AsyncExitStack() as stack:
+        leases: Leases = FolderLeases(root)
         if workspace:
             container = await stack.enter_async_context(Container(settings, shared=True))
-            await stack.enter_async_context(
-                vault_writer(container.store.leases, workspace, wait_s=settings.vaults.tuning.wait_s)
-            )
+            leases = container.store.leases
+        await stack.enter_async_context(vault_writer(leases, workspace, wait_s=settings.vaults.tuning.wait_s))
         return await asyncio.to_thread(_done, folder, sessions)
 
 
@@ -43,10 +47,13 @@ def _vaults(settings: Settings) -> Mapping[str, Path]:
 
 
 def _done(folder: Folder, sessions: Sequence[Session]) -> Plan:
-    recover(folder)
-    plan = _planned(folder, sessions)
-    apply(folder, plan.changes())
-    return plan
+    for _ in range(TRIES):
+        recover(folder)
+        plan = _planned(folder, sessions)
+        with suppress(Conflict):  # somebody has edited a page since it was read
+            apply(folder, plan.changes())
+            return plan
+    raise TryLater("pages of the vault change faster than they can be written: try again later")
 
 
 def _planned(folder: Folder, sessions: Sequence[Session]) -> Plan:

@@ -1,5 +1,6 @@
 """A tick of a folder without a server, and the vault that a local brain creates without being asked."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from openbrain.adapters.local.transcript_consent import allow, answer, transcrip
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.settings import Settings, Vaults
 from openbrain_cli.vault.bare_tick import tick_folder
+from openbrain_cli.vault.folder_lock import FolderLeases
 from openbrain_cli.vault.new_vault import make_vault, with_vault
 from tests.support.vault.pages import Vault as Pages
 from tests.support.vault.ticking import pages
@@ -40,6 +42,31 @@ async def test_a_bare_folder_is_kept_and_its_feed_copied_without_a_server(pages:
     (tmp_path / "link").symlink_to(own)
     with pytest.raises(Conflict, match="without --vault"):
         await tick_folder(tmp_path / "link", None, settings, ai=False, dry_run=False, extract=False)
+
+
+async def test_two_ticks_of_one_folder_write_one_after_the_other(
+    pages: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, waiting = FolderLeases(pages.root), asyncio.Event()
+    assert await other.acquire("vault.folder", "other", 30)
+    acquire = FolderLeases.acquire
+
+    async def asked(self: FolderLeases, name: str, holder: str, seconds: float) -> bool:
+        got = await acquire(self, name, holder, seconds)
+        if not got:
+            waiting.set()
+        return got
+
+    monkeypatch.setattr(FolderLeases, "acquire", asked)
+    settings = Settings(_env_file=None, data_dir=tmp_path / "data")
+    ticking = asyncio.create_task(tick_folder(pages.root, None, settings, ai=False, dry_run=False, extract=False))
+    await asyncio.wait({ticking, waited := asyncio.create_task(waiting.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    assert (waited.done(), (pages.root / "brain-feed" / "signals.md").exists()) == (True, False)
+
+    await other.release("vault.folder", "other")
+    assert (await ticking)["changes"]["written"] > 0
+    assert await other.acquire("vault.folder", "other", 30)
+    await other.release("vault.folder", "other")
 
 
 def test_a_brain_has_a_vault_unless_the_settings_speak_of_vaults(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,7 +12,11 @@ from typer.testing import CliRunner, Result
 from openbrain import settings
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.ports.store.operations import Leases
+from openbrain.vault.files.folder import Folder
+from openbrain_cli.vault import cluster as clustering
 from openbrain_cli.vault.vault import app
+from openbrain_tick.plan.extract import Session
+from openbrain_tick.plan.plan import Plan
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "vault"
 
@@ -77,7 +81,29 @@ def test_the_default_vault_of_this_machine_has_one_writer_too(
         (root.parent / "truth.sqlite3").touch()
     typed("cluster", "--vault", str(root), stdin=b'{"sessions": []}')
 
-    assert locked == (["default"] if has_run else [])
+    assert locked == ["default" if has_run else ""]
+
+
+def test_a_page_that_is_edited_meanwhile_is_planned_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "vault"
+    typed("init", str(root))
+    bundle = json.loads((SAMPLES / "bundle.json").read_bytes())
+    first = json.dumps({**bundle, "sessions": bundle["sessions"][1:2]}).encode()
+    (path,) = typed("cluster", "--vault", str(root), stdin=first).stdout.split()[1:]
+    planned = clustering._planned
+
+    def edited(folder: Folder, sessions: Sequence[Session]) -> Plan:
+        plan = planned(folder, sessions)
+        monkeypatch.setattr(clustering, "_planned", planned)
+        page = root / path
+        page.write_text(page.read_text(encoding="utf-8") + "\nMine.\n", encoding="utf-8")
+        return plan
+
+    monkeypatch.setattr(clustering, "_planned", edited)
+    typed("cluster", "--vault", str(root), stdin=json.dumps(bundle).encode())
+
+    text = (root / path).read_text(encoding="utf-8")
+    assert ("Mine." in text, "0a1b2c3d-0002" in text) == (True, True)
 
 
 def test_what_extract_prints_cluster_reads(tmp_path: Path) -> None:
