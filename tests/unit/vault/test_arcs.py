@@ -117,6 +117,11 @@ def test_a_byte_order_mark_hides_no_heading(front: str) -> None:
     assert parse_arc("left/note.md", f"{front}\ufeff# The note\n", 0).title == "The note"
 
 
+def test_a_byte_order_mark_does_not_open_quoted_code() -> None:
+    arc = parse_arc("left/note.md", f"\ufeff```\n{signal('Quoted')}```\n{signal('Down')}", 0)
+    assert [each.content for each in arc.signals] == ["Down"]
+
+
 @pytest.mark.parametrize("front", ["cluster_id: x\n", "<<<<<<< HEAD\nheat: 3\n=======\nheat: 4\n>>>>>>> theirs\n"])
 def test_front_matter_that_can_not_be_read_does_not_carry_its_signals_to_other_projects(front: str) -> None:
     arc = parse_arc("left/x.md", f"---\nproject: 'shop' # ours\n{front}---\n" + signal("Down"), 0)

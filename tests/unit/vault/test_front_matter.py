@@ -152,6 +152,13 @@ def test_a_page_without_front_matter_gets_some() -> None:
     assert found.front.with_values({"status": "active", "heat": 0}).whole() == "---\nstatus: active\nheat: 0\n---\n"
 
 
+def test_a_byte_order_mark_stays_at_the_start() -> None:
+    page = read("\ufeff# Note\n", "")
+    assert page.front.with_values({"heat": 3}).whole() + page.body == "\ufeff---\nheat: 3\n---\n# Note\n"
+    broken = read("\ufeff---\nheat: 3\n", "")
+    assert (broken.front.broken, broken.text()) == (True, "\ufeff---\nheat: 3\n")
+
+
 def test_windows_line_breaks_stay() -> None:
     found = read("---\r\ntitle: a\r\nheat: 1\r\n---\r\nbody\r\n", "p.md")
 

@@ -13,7 +13,8 @@ from openbrain.vault.front_matter.rendering import Value, entry_lines
 from openbrain.vault.front_matter.yaml_nodes import Node, Refused, Scalar, plain
 from openbrain.vault.values import Problem
 
-_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_BOM = "\ufeff"
+_OPENING = re.compile(r"---[ \t]*\r?\n")
 _WHOLE_NUMBER = re.compile(r"\s*[-+]?[0-9]{1,18}\s*")
 _LINEWISE = re.compile(
     r"---\n(?:[^\r\n\"'\[{]*+(?:[\[{][^\r\n\"'\[\]{}]*+[\]}]|\"[^\r\n\"\\]*+\"|'[^\r\n']*+')?\n)*?---[ \t]*\n"
@@ -28,7 +29,8 @@ class Front:
     """Front matter, in the order of its keys.
 
     `opening` and `closing` are its `---` lines, `lines` the lines between, each with its line break; all are empty if
-    the page has no front matter. `broken`: it has no keys and can't be changed; `Page.problems` says why.
+    the page has no front matter. `broken`: it has no keys and can't be changed; `Page.problems` says why. `bom`: the
+    byte order mark that the file begins with, or ''.
     """
 
     opening: str = ""
@@ -36,6 +38,7 @@ class Front:
     closing: str = ""
     entries: Mapping[str, Entry] = field(default_factory=dict)
     broken: bool = False
+    bom: str = ""
 
     @property
     def present(self) -> bool:
@@ -79,7 +82,7 @@ class Front:
 
     def whole(self) -> str:
         """The block with its `---` lines."""
-        return self.opening + "".join(self.lines) + self.closing
+        return self.bom + self.opening + "".join(self.lines) + self.closing
 
     def with_values(self, values: Mapping[str, Value]) -> "Front":
         """Set these keys (None removes a key) and keep the lines of all others. Invalid if the front matter is broken,
@@ -184,20 +187,21 @@ class Page:
 
 def read(text: str, path: str) -> Page:
     """Read any text as a page. What can't be read is a problem, with its line in the file."""
-    opening = _OPENING.match(text)
+    bom = _BOM if text.startswith(_BOM) else ""
+    opening = _OPENING.match(text, len(bom))
     if opening is None:
-        return Page(Front(), text, 1)
+        return Page(Front(bom=bom), text[len(bom) :], 1)
     closing = _CLOSING.search(text, opening.end())
     if closing is None:
         problem = Problem(path, 1, "front matter is opened by --- and never closed by another")
-        return Page(Front(broken=True), text, 1, (problem,))
+        return Page(Front(broken=True, bom=bom), text[len(bom) :], 1, (problem,))
     block = text[opening.end() : closing.start()]
     lines = tuple(_LINE.findall(block)) if len(block) <= limits.FRONT_CHARS else (block,)
     body, body_line = text[closing.end() :], len(lines) + 3
     try:
-        front = Front(opening[0], lines, closing[0], read_entries(lines))
+        front = Front(opening[0], lines, closing[0], read_entries(lines), bom=bom)
     except Refused as error:
-        front = Front(opening[0], lines, closing[0], broken=True)
+        front = Front(opening[0], lines, closing[0], broken=True, bom=bom)
         body_line = block.count("\n") + 3
         return Page(front, body, body_line, (Problem(path, error.line + 2, error.reason),))
     return Page(front, body, body_line)

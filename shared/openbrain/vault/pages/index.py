@@ -26,7 +26,7 @@ from openbrain.vault.values import Problem
 REGIONS = ("bridge", "left", "right", "pineal", "amygdala")
 KEPT_CHARS = 32_000_000
 FOLDERS = (*REGIONS, "clusters", "frontal-lobe", "daily")
-VERSION = "5"
+VERSION = "6"
 """Increase it when `parse_arc` changes its result: an index file of another version is ignored."""
 _FIRST_LINE = f"{VERSION}\n".encode()
 
