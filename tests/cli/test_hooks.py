@@ -25,6 +25,7 @@ from openbrain_cli.agents.hooks.session import FOLDER, Session, forget_old, save
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.api.served import served
 
+NOWHERE = "http://127.0.0.1:9"
 LESSON = "<!-- @lesson -->\nThe cache key must hold the tenant.\n<!-- @/lesson -->"
 HistoryRow = Callable[..., Awaitable[Any]]
 
@@ -32,7 +33,7 @@ HistoryRow = Callable[..., Awaitable[Any]]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A connection to a brain that is not running."""
-    return connected(tmp_path / "agents" / "claude-code", tmp_path, "http://127.0.0.1:9", "ob_none")
+    return connected(tmp_path / "agents" / "claude-code", tmp_path, NOWHERE, "ob_none")
 
 
 def connected(folder: Path, data: Path, url: str, key: str, **options: bool) -> Path:
@@ -141,6 +142,8 @@ async def test_markers_become_memories_and_alarms_once_also_after_an_outage(
         with transcript.open("a") as file:
             file.write(json.dumps(record) + "\n")
 
+    key, app = await brain.key(), brain.app()
+    connected(folder, tmp_path, NOWHERE, key)
     say(f"Done. {LESSON}")
     stop = {"transcript_path": str(transcript)}
     assert await told("stop", folder, "Stop", **stop) is None
@@ -152,7 +155,6 @@ async def test_markers_become_memories_and_alarms_once_also_after_an_outage(
     await told("compact", folder, "PreCompact", **stop)
     assert waiting(folder) == 2
 
-    key, app = await brain.key(), brain.app()
     async with http(app, key) as client, served(app) as url:
         connected(folder, tmp_path, url, key)
         await told("stop", folder, "Stop", **stop, last_assistant_message=LESSON)
@@ -164,6 +166,32 @@ async def test_markers_become_memories_and_alarms_once_also_after_an_outage(
         ("The cache key must hold the tenant.", "ada", "shop")
     ]
     assert [(each["title"], each["severity"]) for each in signals] == [("The disk is full", "critical")]
+    assert waiting(folder) == 0
+
+
+async def test_what_waits_is_never_sent_with_the_key_of_another_agent(brain: Brain, tmp_path: Path) -> None:
+    first, app = await brain.key(), brain.app()
+    successor, other = await brain.key(), await brain.key(agent="bob", workspace="w2")
+    folder = connected(tmp_path / "c", tmp_path, NOWHERE, first)
+    async with http(app, first) as client, http(app, other) as bob, served(app) as url:
+
+        async def say(url: str, key: str, text: str) -> None:
+            connected(folder, tmp_path, url, key)
+            await told("stop", folder, "Stop", last_assistant_message=LESSON.replace("tenant", text))
+
+        await say(url, first, "tenant")
+        await say(NOWHERE, first, "org")
+        await say(url, successor, "agent")
+        await say(NOWHERE, successor, "region")
+        await say(NOWHERE, other, "zone")
+        assert waiting(folder) == 1  # of two owners, only one can wait
+        await say(url, other, "zone")
+        listed = [(await each.get("/v1/brain/list")).json()["memories"] for each in (client, bob)]
+
+    assert [sorted(memory["content"].split()[-1] for memory in each) for each in listed] == [
+        ["agent.", "org.", "tenant."],
+        ["zone."],
+    ]
     assert waiting(folder) == 0
 
 
@@ -256,7 +284,7 @@ async def test_a_memory_file_is_remembered_in_its_place_where_that_was_chosen(
         connected(folder, tmp_path, url, key, redirect_memory_files=True)
         answer = await told("file", folder, "PreToolUse", **write)
         listed = (await client.get("/v1/brain/list")).json()["memories"]
-    connected(folder, tmp_path, "http://127.0.0.1:9", key, redirect_memory_files=True)
+    connected(folder, tmp_path, NOWHERE, key, redirect_memory_files=True)
     write["tool_input"]["content"] = "Prices: whole cents"
     kept = await told("file", folder, "PreToolUse", **write)
 

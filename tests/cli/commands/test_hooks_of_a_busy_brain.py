@@ -22,6 +22,8 @@ class Busy(Brain):
     def _ask(self, method: str, path: str, *_: object) -> dict[str, Any]:
         if path.startswith("/v1/amygdala/state"):
             return {"signals": [{"broadcast_severity": "critical", "source": "ci", "title": "The build burns"}]}
+        if path == "/v1/whoami":
+            return {"workspace_id": "w1", "agent_id": "ada"}
         if path == "/v1/brain/remember":
             raise Refused("too long")
         raise TryLater("too slow")
@@ -32,8 +34,12 @@ def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A connection to a busy brain."""
     record = {"agent": "ada", "data": str(tmp_path), "recall_prompts": True, "redirect_memory_files": True}
     (tmp_path / "connection.json").write_text(json.dumps(record))
+    (tmp_path / "key").write_text("ob_none")
+    (tmp_path / "key").chmod(0o600)
     made = Busy("http://127.0.0.1:9", "ob_none", "ada")
-    monkeypatch.setattr("openbrain_cli.agents.hooks.brain.brain_of", lambda *_: made)
+    # The module of the events first: it would keep the brain of this test if it were imported later.
+    for module in ("events", "brain"):
+        monkeypatch.setattr(f"openbrain_cli.agents.hooks.{module}.brain_of", lambda *_: made)
     return tmp_path
 
 

@@ -1,22 +1,20 @@
 """Handlers of a client's events. Each takes the client's input and returns the output for it."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from openbrain.domain.errors import OpenBrainError, ServerFailed, TryLater
+from openbrain.domain.errors import OpenBrainError, TryLater
 from openbrain.domain.text.control_characters import cleaned
 from openbrain_cli.agents.hooks import session, shown
 from openbrain_cli.agents.hooks.brain import Brain, Refused, brain_of
 from openbrain_cli.agents.hooks.call import HookCall
-from openbrain_cli.agents.hooks.markers import KEY, new_markers
-
-if TYPE_CHECKING:
-    from openbrain.client.outbox import Outbox
+from openbrain_cli.agents.hooks.delivery import KEY, Unsent
+from openbrain_cli.agents.hooks.markers import new_markers
 
 FLOOR: Final = 0.6
 """Minimum similarity (docs/how-to/search.md) of a memory that does not name the file itself."""
@@ -41,17 +39,9 @@ class Hook:
     brain: Callable[[], Brain]
 
     @property
-    def outbox_file(self) -> Path:
-        """Writes that could not be delivered; created with the first of them."""
-        return self.folder / "outbox.sqlite3"
-
-    @contextmanager
-    def outbox(self) -> "Iterator[Outbox]":
-        """Open the outbox on demand: most hooks have nothing to store."""
-        from openbrain.client.outbox import Outbox
-
-        with closing(Outbox(self.outbox_file)) as outbox:
-            yield outbox
+    def unsent(self) -> Unsent:
+        """Writes that could not be delivered."""
+        return Unsent(self.folder, self.brain)
 
     def option(self, name: str) -> bool:
         """True if the option was set when the client was connected."""
@@ -65,7 +55,7 @@ def session_start(hook: Hook) -> str:
     alarms = hook.known.alarms = _alarms(hook, brain)
     text = _context(hook, brain, alarms, CONTEXT_TOKENS)
     with suppress(Exception):  # what waits goes on waiting
-        deliver(hook, brain)
+        hook.unsent.deliver()
     return hook.call.adding(text)
 
 
@@ -110,50 +100,25 @@ def harvest(hook: Hook) -> str:
     read, found = dict(hook.known.read), list(hook.known.markers)
     try:
         for write in new_markers(hook.call, hook.known, hook.record):
-            with hook.outbox() as outbox:
-                outbox.keep(write)
+            hook.unsent.keep(write)
     except Exception:
         # The next hook finds these markers again: each is stored once, by its key.
         hook.known.read, hook.known.markers = read, found
         raise
-    if hook.outbox_file.exists():
-        deliver(hook, hook.brain())
+    hook.unsent.deliver()
     return ""
-
-
-def deliver(hook: Hook, brain: Brain) -> None:
-    """Deliver waiting writes in order; undeliverable ones stay, refused ones are set aside."""
-    if not hook.outbox_file.exists():
-        return
-    from openbrain.client.outbox import FAILURES
-
-    with hook.outbox() as outbox, outbox.delivering() as ours:
-        while ours and (first := outbox.first()) is not None:
-            number, write = first
-            try:
-                brain.post(write.path, write.body or {}, key=write.headers[KEY])
-            except Refused as error:
-                outbox.refuse(number, str(error))
-            except ServerFailed as error:
-                if outbox.failed(number) < FAILURES:
-                    raise
-                outbox.refuse(number, str(error))
-            else:
-                outbox.delivered(number)
 
 
 def undelivered(folder: Path, record: Mapping[str, Any]) -> int:
     """Deliver the writes that wait in a connection. Return how many still wait."""
     left = -1
     while True:
-        brain = cache(lambda: brain_of(folder, record))  # each has a time limit of its own
-        hook = Hook(call=HookCall({}), folder=folder, record=record, known=session.Session(), brain=brain)
-        if not hook.outbox_file.exists():
+        unsent = Unsent(folder, cache(lambda: brain_of(folder, record)))  # each brain has a time limit of its own
+        if not unsent:
             return 0
         with suppress(OpenBrainError):
-            deliver(hook, brain())
-        with hook.outbox() as outbox:
-            before, left = left, outbox.waiting()
+            unsent.deliver()
+        before, left = left, unsent.waiting()
         if left in (0, before):
             return left
 
@@ -209,12 +174,10 @@ def _redirected(hook: Hook) -> str:
     key = hashlib.sha256(f"{hook.call.project}\n{text}".encode()).hexdigest()[:32]
     body = {"content": text, "type": "observation", "project": hook.call.project}
     given = {name: value for name, value in body.items() if value}
-    with hook.outbox() as outbox:
-        number = outbox.keep(Write("POST", REMEMBER, given, headers={KEY: key}))
+    number = hook.unsent.keep(Write("POST", REMEMBER, given, headers={KEY: key}))
     with suppress(TryLater):
-        deliver(hook, hook.brain())
-    with hook.outbox() as outbox:
-        state = outbox.state(number)
+        hook.unsent.deliver()
+    state = hook.unsent.state(number)
     if state is State.REFUSED:
         return ""
     if state is State.WAITING:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from openbrain.adapters.local.transcript_consent import transcripts_allowed
 from openbrain.domain.text.control_characters import cleaned
 from openbrain_cli.agents.hooks.call import HookCall
+from openbrain_cli.agents.hooks.delivery import KEY
 from openbrain_cli.agents.hooks.session import Session
 
 if TYPE_CHECKING:
     from openbrain.client.outbox import Write
     from openbrain.vault.markers.session_marks import Harvested
 
-KEY: Final = "idempotency-key"
 PART_BYTES: Final = 32 * 1024 * 1024
 """Maximum number of bytes of a transcript that one hook reads."""
 _STRONGEST: Final = ("info", "warning", "critical")

@@ -1,0 +1,100 @@
+"""Unsent writes of a connection's hooks. They are never sent for another workspace or agent, whatever key is in the
+connection later."""
+
+import hashlib
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from openbrain.domain.access.credentials import read_key
+from openbrain.domain.errors import OpenBrainError, ServerFailed
+from openbrain_cli.agents.hooks.brain import Brain, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from openbrain.client.outbox import Outbox, Owner, State, Write
+
+KEY: Final = "idempotency-key"
+
+
+class Unsent:
+    """The outbox in a connection's folder. The file is created with the first write."""
+
+    def __init__(self, folder: Path, brain: "Callable[[], Brain]") -> None:
+        self._folder = folder
+        self._file = folder / "outbox.sqlite3"
+        self._brain = brain
+
+    def __bool__(self) -> bool:
+        return self._file.exists()
+
+    def waiting(self) -> int:
+        """The number of unsent writes."""
+        with self._opened() as outbox:
+            return outbox.waiting()
+
+    def state(self, number: int) -> "State":
+        """What became of a write."""
+        with self._opened() as outbox:
+            return outbox.state(number)
+
+    def keep(self, write: "Write") -> int:
+        """Store a write and return its number. `TryLater` as in `Outbox.keep`."""
+        from openbrain.client.outbox import Owner
+
+        owner = Owner(_hash(read_key(self._folder / "key")))
+        with self._opened() as outbox:
+            before = outbox.owner()
+            if before is not None and not before.same_as(owner):
+                with suppress(OpenBrainError):
+                    owner = _identified(outbox, self._brain())
+            return outbox.keep(write, owner)
+
+    def deliver(self) -> None:
+        """Deliver waiting writes in order; undeliverable ones stay, refused ones are set aside."""
+        if not self:
+            return
+        from openbrain.client.outbox import FAILURES
+
+        with self._opened() as outbox, outbox.delivering() as ours:
+            if not ours or not outbox.waiting():
+                return
+            brain = self._brain()
+            owner = _identified(outbox, brain)
+            outbox.give_to(owner)
+            while (first := outbox.first(owner)) is not None:
+                number, write = first
+                try:
+                    brain.post(write.path, write.body or {}, key=write.headers[KEY])
+                except Refused as error:
+                    outbox.refuse(number, str(error))
+                except ServerFailed as error:
+                    if outbox.failed(number) < FAILURES:
+                        raise
+                    outbox.refuse(number, str(error))
+                else:
+                    outbox.delivered(number)
+
+    @contextmanager
+    def _opened(self) -> "Iterator[Outbox]":
+        """Open the outbox on demand: most hooks have nothing to store."""
+        from openbrain.client.outbox import Outbox
+
+        with closing(Outbox(self._file)) as outbox:
+            yield outbox
+
+
+def _identified(outbox: "Outbox", brain: Brain) -> "Owner":
+    """The owner of the brain's key. The brain is asked once for each key."""
+    from openbrain.client.outbox import Owner
+
+    before, key_hash = outbox.owner(), _hash(brain.key)
+    if before is not None and before.key_hash == key_hash and before.workspace_id:
+        return before
+    who = brain.get("/v1/whoami")
+    return Owner(key_hash, str(who.get("workspace_id") or ""), str(who.get("agent_id") or ""))
+
+
+def _hash(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
