@@ -243,6 +243,27 @@ async def test_a_line_too_long_to_be_read_at_once_is_skipped(
     assert waiting(folder) == 1
 
 
+@pytest.mark.parametrize(("read_s", "hooks"), [(60, 1), (0, 4)])
+async def test_a_long_transcript_is_read_in_parts_and_goes_on_where_the_time_was_over(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, read_s: float, hooks: int
+) -> None:
+    monkeypatch.setattr("openbrain_cli.agents.hooks.markers.PART_BYTES", 1000)
+    monkeypatch.setattr("openbrain_cli.agents.hooks.markers.READ_S", read_s)
+    allow(tmp_path, tmp_path, read=True)
+    transcript, found = tmp_path / "s1.jsonl", list[int]()
+    with transcript.open("w") as file:
+        for name in ("tenant", "org", "region", "zone"):
+            text = [{"type": "text", "text": LESSON.replace("tenant", name)}]
+            file.write(json.dumps({"type": "assistant", "message": {"role": "assistant", "content": text}}) + "\n")
+            file.write("{}\n" * 260)
+
+    for _ in range(hooks):
+        await told("stop", folder, "Stop", transcript_path=str(transcript))
+        found.append(waiting(folder))
+
+    assert found == ([4] if hooks == 1 else [1, 2, 3, 4])
+
+
 async def test_a_transcript_that_was_written_anew_is_read_from_its_start(tmp_path: Path, folder: Path) -> None:
     allow(tmp_path, tmp_path, read=True)
     transcript = tmp_path / "s1.jsonl"

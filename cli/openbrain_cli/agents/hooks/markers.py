@@ -4,6 +4,7 @@ A transcript is read only if the user allowed it, from the end of the last read 
 contain a marker.
 """
 
+import time
 from collections.abc import Iterator, Mapping
 from os import SEEK_END
 from pathlib import Path
@@ -19,21 +20,23 @@ if TYPE_CHECKING:
     from openbrain.client.outbox import Write
     from openbrain.vault.markers.session_marks import Harvested
 
-PART_BYTES: Final = 32 * 1024 * 1024
-"""Maximum number of bytes of a transcript that one hook reads."""
+PART_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of a transcript that are in memory at once, and of lines with markers that one hook parses at most."""
+READ_S: Final = 0.5
+"""After this time no further part is read: the next hook goes on there."""
 _STRONGEST: Final = ("info", "warning", "critical")
 
 
 def new_markers(call: HookCall, known: Session, record: Mapping[str, Any]) -> "Iterator[Write]":
     """Markers since the session's last hook, from the message that the client passes and from the transcript."""
-    part = _new_part(call, known) if transcripts_allowed(Path(str(record["data"]))) else b""
-    if not (_may_hold_marker(call.last_message.encode()) or _may_hold_marker(part)):
+    lines = _new_lines(call, known) if transcripts_allowed(Path(str(record["data"]))) else []
+    if not (_may_hold_marker(call.last_message.encode()) or lines):
         return
     from openbrain.vault.markers.session_marks import MOST, harvest
     from openbrain.vault.markers.transcripts import Record, records
 
     last = Record(kind="assistant", text=call.last_message, cwd=call.cwd)
-    harvested = harvest(call.session, (last, *records(part.splitlines(keepends=True))), most=MOST + len(known.markers))
+    harvested = harvest(call.session, (last, *records(lines)), most=MOST + len(known.markers))
     for marker in harvested.markers:
         if marker.key not in known.markers and len(known.markers) < MOST:
             known.markers.append(marker.key)
@@ -44,16 +47,26 @@ def _may_hold_marker(text: bytes) -> bool:
     return b"<!--" in text and b"@/" in text
 
 
-def _new_part(call: HookCall, known: Session) -> bytes:
-    path = call.transcript
-    if path is None:
-        return b""
+def _new_lines(call: HookCall, known: Session) -> list[bytes]:
+    """The lines with markers since the last hook. All others are skipped unparsed."""
+    path, lines, until = call.transcript, list[bytes](), time.monotonic() + READ_S
+    while path is not None:
+        part, more = _new_part(path, known)
+        if _may_hold_marker(part):
+            lines += [line for line in part.splitlines(keepends=True) if _may_hold_marker(line)]
+        if not more or time.monotonic() >= until or sum(map(len, lines)) >= PART_BYTES:
+            break
+    return lines
+
+
+def _new_part(path: Path, known: Session) -> tuple[bytes, bool]:
+    """Complete lines since the last read, and whether there may be more."""
     begins, raw = _part(path, known.read.get(str(path), 0))
     part = raw[: raw.rfind(b"\n") + 1]
     # A line that fills the whole part would be in the way of all that follow, so it is skipped.
     read = len(part) or (len(raw) if len(raw) == PART_BYTES else 0)
     known.read[str(path)] = begins + read
-    return part
+    return part, len(raw) == PART_BYTES
 
 
 def _part(path: Path, begins: int) -> tuple[int, bytes]:
