@@ -1,7 +1,9 @@
 """The client for code without an event loop: the methods of `OpenBrain`, blocking until they are done."""
 
 import asyncio
+import os
 import threading
+import weakref
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from concurrent.futures import CancelledError
 from functools import wraps
@@ -42,13 +44,31 @@ def iterating(
 
 
 class SyncOpenBrain:
-    """Blocking client of one server with one key. Takes the arguments of `OpenBrain`. Safe to share between threads."""
+    """Blocking client of one server with one key. Takes the arguments of `OpenBrain`. Safe to share between threads,
+    and with a process that is forked. The writes in its `outbox` are sent in the background, from its first call until
+    it is closed."""
 
     def __init__(self, url: str, key: str = "", **options: Any) -> None:
-        self.asynchronous = OpenBrain(url, key, **options)
+        self._make = lambda: OpenBrain(url, key, **options)
+        self._delivers = options.get("outbox") is not None
+        self._of_parents: list[object] = []
         self.closed = False
+        self._asynchronous: OpenBrain | None = self._make()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._starting = threading.Lock()
+        self._starting = threading.RLock()
+        _clients.add(self)
+
+    @property
+    def asynchronous(self) -> OpenBrain:
+        with self._starting:
+            if self._asynchronous is None:
+                self._asynchronous = self._make()
+            return self._asynchronous
+
+    def _after_fork(self) -> None:
+        """Begin anew in the child: it has no thread, and the connections are the parent's. They are not even closed."""
+        self._of_parents += [self._asynchronous, self._loop]
+        self._asynchronous, self._loop, self._starting = None, None, threading.RLock()
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
         """Run a coroutine of `asynchronous` and wait for it. An interrupt cancels it."""
@@ -92,6 +112,8 @@ class SyncOpenBrain:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             threading.Thread(target=_serve, args=(self._loop,), name="openbrain-client", daemon=True).start()
+            if self._delivers:
+                asyncio.run_coroutine_threadsafe(self.asynchronous.delivering(), self._loop)
         return self._loop
 
     remember = blocking(OpenBrain.remember)
@@ -233,6 +255,17 @@ class SyncOpenBrain:
     dead_letter = blocking(OpenBrain.dead_letter)
     replay_dead = blocking(OpenBrain.replay_dead)
     discard_dead = blocking(OpenBrain.discard_dead)
+
+
+_clients: "weakref.WeakSet[SyncOpenBrain]" = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for client in _clients:
+        client._after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 async def _next(items: AsyncGenerator[R, None]) -> tuple[R] | None:

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, astuple, dataclass, field
@@ -59,6 +60,10 @@ class Write:
         return Write(self.method, self.path, self.body, self.query, headers)
 
 
+_of_parents: list[sqlite3.Connection] = []
+"""Connections that were opened before a fork: SQLite forbids to use or close them in the child."""
+
+
 class State(Enum):
     """The state of a write that was stored."""
 
@@ -102,7 +107,17 @@ class Outbox:
     def __init__(self, path: Path, most: int = MOST) -> None:
         self.path = path
         self._most = most
-        self._opened: sqlite3.Connection | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._process = os.getpid()
+
+    @property
+    def _opened(self) -> sqlite3.Connection | None:
+        """The connection of this process."""
+        if self._process != os.getpid():
+            if self._connection is not None:
+                _of_parents.append(self._connection)
+            self._connection, self._process = None, os.getpid()
+        return self._connection
 
     def keep(self, write: Write, owner: Owner | None = None) -> int:
         """Store a write and return its number; it is on disk when this returns. `TryLater` if the outbox is full, or if
@@ -178,13 +193,17 @@ class Outbox:
             except OSError:
                 yield False
                 return
-            yield True
+            try:
+                yield True
+            finally:
+                # Closing the file is not enough if another thread has forked meanwhile.
+                fcntl.flock(lock, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Close the file."""
         if self._opened is not None:
             self._opened.close()
-            self._opened = None
+            self._connection = None
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
@@ -218,9 +237,11 @@ class Outbox:
         return int(count)
 
     def _database(self) -> sqlite3.Connection:
-        if self._opened is None:
+        opened = self._opened
+        if opened is None:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            opened = sqlite3.connect(self.path, timeout=30)
+            # A blocking client opens it in the thread that it is made in, and goes on in its own.
+            opened = sqlite3.connect(self.path, timeout=30, check_same_thread=False)
             try:
                 self.path.chmod(0o600)
                 opened.execute("PRAGMA journal_mode = WAL")
@@ -232,5 +253,5 @@ class Outbox:
             except BaseException:
                 opened.close()
                 raise
-            self._opened = opened
-        return self._opened
+            self._connection = opened
+        return opened

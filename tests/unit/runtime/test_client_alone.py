@@ -3,18 +3,21 @@ methods."""
 
 import asyncio
 import inspect
+import os
 import signal
 import subprocess
 import sys
 import threading
 import tomllib
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
 
 from openbrain import NotFound, OpenBrain, SyncOpenBrain, __version__
+from openbrain.client.outbox import Kept, Outbox, Write
 from tests.support.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
@@ -150,3 +153,44 @@ async def test_a_client_that_is_closed_leaves_no_thread_waiting() -> None:
     open_still.close()
     with pytest.raises(RuntimeError, match="closed"):
         brain.health()
+
+
+def test_what_waits_is_sent_in_the_background(tmp_path: Path) -> None:
+    sent, who = threading.Event(), {"key_id": "k", "name": "n", "workspace_id": "w1", "agent_id": None}
+
+    def gone(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("gone")
+
+    def there(request: httpx.Request) -> httpx.Response:
+        match request.url.path:
+            case "/v1/whoami":
+                return httpx.Response(
+                    200, json=who | {"permissions": [], "orgs": None, "without_org": True, "act_as": []}
+                )
+            case "/v1/brain/remember":
+                sent.set()
+                return httpx.Response(200, json={})
+        return answer(request)
+
+    for _ in range(2):  # also in a file that is there already
+        with SyncOpenBrain(
+            "http://brain", attempts=1, outbox=Outbox(tmp_path / "o"), transport=httpx.MockTransport(gone)
+        ) as brain:
+            with pytest.raises(Kept):
+                brain.remember({"content": "x", "type": "fact"})
+    with SyncOpenBrain("http://brain", outbox=Outbox(tmp_path / "o"), transport=httpx.MockTransport(there)) as brain:
+        assert brain.health().status == "ok"
+        assert sent.wait(PATIENCE_S)
+
+
+def test_a_client_works_in_a_process_that_is_forked(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path / "o")
+    with SyncOpenBrain("http://brain", outbox=outbox, transport=httpx.MockTransport(answer)) as brain:
+        assert (brain.health().status, outbox.keep(Write("POST", "/v1/thoughts"))) == ("ok", 1)
+        if (child := os.fork()) == 0:
+            signal.alarm(round(PATIENCE_S))
+            with suppress(BaseException):
+                os._exit(0 if (brain.health().status, outbox.waiting()) == ("ok", 1) else 1)
+            os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert (brain.health().status, outbox.waiting()) == ("ok", 1)
