@@ -18,7 +18,7 @@ class FolderLeases:
         self._holder = ""
         self._lock = -1
 
-    async def acquire(self, name: str, holder: str, seconds: float) -> bool:
+    async def acquire(self, name: str, holder: str, seconds: float) -> bool:  # noqa: ARG002 - the port's
         """As in the port; held until it is released."""
         if self._holder:
             return self._holder == holder
@@ -31,7 +31,7 @@ class FolderLeases:
         self._holder, self._lock = holder, lock
         return True
 
-    async def release(self, name: str, holder: str) -> None:
+    async def release(self, name: str, holder: str) -> None:  # noqa: ARG002 - the port's
         """As in the port."""
         if self._holder == holder:
             os.close(self._lock)

@@ -49,7 +49,7 @@ class SyncOpenBrain:
     it is closed."""
 
     def __init__(self, url: str, key: str = "", **options: Any) -> None:
-        self._make = lambda: OpenBrain(url, key, **options)
+        self._make: Callable[[], OpenBrain] = lambda: OpenBrain(url, key, **options)
         self._delivers = options.get("outbox") is not None
         self._of_parents: list[object] = []
         self.closed = False

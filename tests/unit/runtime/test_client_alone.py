@@ -173,11 +173,10 @@ def test_what_waits_is_sent_in_the_background(tmp_path: Path) -> None:
         return answer(request)
 
     for _ in range(2):  # also in a file that is there already
-        with SyncOpenBrain(
-            "http://brain", attempts=1, outbox=Outbox(tmp_path / "o"), transport=httpx.MockTransport(gone)
-        ) as brain:
-            with pytest.raises(Kept):
-                brain.remember({"content": "x", "type": "fact"})
+        down = httpx.MockTransport(gone)
+        client = SyncOpenBrain("http://brain", attempts=1, outbox=Outbox(tmp_path / "o"), transport=down)
+        with client as brain, pytest.raises(Kept):
+            brain.remember({"content": "x", "type": "fact"})
     with SyncOpenBrain("http://brain", outbox=Outbox(tmp_path / "o"), transport=httpx.MockTransport(there)) as brain:
         assert brain.health().status == "ok"
         assert sent.wait(PATIENCE_S)
