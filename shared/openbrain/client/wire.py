@@ -13,7 +13,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from openbrain.client.breaker import Breaker
 from openbrain.client.refusals import nothing_stored, refusal, unreachable
-from openbrain.domain.access.credentials import LOOPBACK, checked_address
+from openbrain.domain.access.credentials import LOOPBACK, checked_address, no_url
 from openbrain.domain.errors import Backlogged, Invalid, SetupError, TryLater
 
 A = TypeVar("A", bound=BaseModel)
@@ -55,6 +55,10 @@ class Wire:
             headers["authorization"] = f"Bearer {key}"
         if agent:
             headers["x-openbrain-agent"] = quote(agent)
+        try:
+            httpx.URL(self.url).host  # noqa: B018 - reads the name, as each request does
+        except (httpx.InvalidURL, ValueError):  # a name that no host has, such as xn--
+            raise no_url(url) from None
         self._http = httpx.AsyncClient(
             base_url=self.url,
             headers=headers,
@@ -218,7 +222,9 @@ async def pages(ask: Callable[[str | None], Awaitable[P]]) -> AsyncGenerator[P, 
 
 
 def in_path(text: str) -> str:
-    """Return the text quoted as one segment of a path."""
+    """Return the text quoted as one segment of a path. `Invalid` if it is empty: that would be another route."""
+    if not text:
+        raise Invalid("", "an id or name is empty, as of a variable that is not set: give one")
     if text in (".", ".."):
         return text.replace(".", "%2E")  # else it would lead to another route
     try:

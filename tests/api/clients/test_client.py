@@ -200,6 +200,7 @@ async def test_refusals_are_the_errors_of_the_project(brain: Brain, ada: OpenBra
         *("", "brain", "ftp://brain", "http://", "127.0.0.1:8788"),
         *("http://127.0.0.1:port", "http://127.0.0.1:99999", "http://[::1", "https://brain.test?x=1"),
         *(" http://127.0.0.1:8788", "http://127.0.0.1:8788\n", "https://two words"),
+        *("https://xn--", "https://xn--a.org", "https://\N{SNOWMAN}.net"),
     ],
 )
 def test_a_url_that_is_none(url: str) -> None:
@@ -346,6 +347,15 @@ async def test_a_set_of_values_is_sent_as_values_and_points_are_no_way_up() -> N
         "/v1/thoughts/%2E",
         "/tick/..%2Fstats",
     ]
+
+
+async def test_an_empty_id_is_refused_and_is_no_other_route() -> None:
+    server = Server(lambda: httpx.Response(200, json={}))
+    brain = server.client()
+    for call in (brain.memory(""), brain.forget(""), brain.restore(""), brain.revoke_key(""), brain.tick("")):
+        with pytest.raises(Invalid, match="an id or name is empty"):
+            await call
+    assert server.requests == []
 
 
 async def test_an_answer_has_a_limit() -> None:

@@ -63,8 +63,12 @@ def address_of(url: str) -> SplitResult:
         usable = False
     # `urlsplit` overlooks spaces and line breaks.
     if not usable or address.scheme not in ("http", "https") or not url.isprintable() or " " in url:
-        raise SetupError(f"{url!r} is not a URL: write it as http://127.0.0.1:8788 or https://brain.example.org")
+        raise no_url(url)
     return address
+
+
+def no_url(url: str) -> SetupError:
+    return SetupError(f"{url!r} is not a URL: write it as http://127.0.0.1:8788 or https://brain.example.org")
 
 
 def checked_address(url: str, *, allow_http: bool) -> SplitResult:
