@@ -1,10 +1,11 @@
 """Options that many commands share: the OpenBrain to call, the filters of a recall or a list, and files to read."""
 
 import asyncio
+import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -78,12 +79,27 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Maxim
 Cursor = Annotated[str | None, typer.Option("--cursor", help="Continue after the previous page.")]
 Wait = Annotated[int, typer.Option("--wait", min=0, help="Wait up to this many seconds until it can be found.")]
 
-TIME_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+_AGO = re.compile(r"(\d{1,9})([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def given_time(written: str) -> datetime:
+    """Return the time of an ISO date or time, or of `24h` or `7d` before now."""
+    try:
+        if ago := _AGO.fullmatch(written.strip()):
+            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        return datetime.fromisoformat(written.strip())
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(
+            f"{written!r} is no time: give a day (2026-01-31), a time (2026-01-31T12:00:00Z) or how long ago (24h, 7d)"
+        ) from None
+
+
 Since = Annotated[
-    datetime | None, typer.Option("--since", formats=TIME_FORMATS, metavar="TIME", help="Happened then or later (UTC).")
+    datetime | None, typer.Option("--since", parser=given_time, metavar="TIME", help="Happened then or later (UTC).")
 ]
 Until = Annotated[
-    datetime | None, typer.Option("--until", formats=TIME_FORMATS, metavar="TIME", help="Happened before then (UTC).")
+    datetime | None, typer.Option("--until", parser=given_time, metavar="TIME", help="Happened before then (UTC).")
 ]
 
 

@@ -7,9 +7,11 @@ from typing import Any
 import orjson
 import pytest
 import pytest_asyncio
+import typer
 
 from openbrain.domain.memory import DAY
 from openbrain.domain.times import to_iso
+from openbrain_cli.options import given_time
 from tests.cli.test_memories_typed import Terminal
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.api.served import served
@@ -49,6 +51,18 @@ async def asked(terminal: Terminal, *words: str) -> dict[str, Any]:
 
 def contents(answer: dict[str, Any]) -> list[str]:
     return [each["content"] for each in answer["memories"]]
+
+
+async def test_a_time_is_a_day_a_moment_or_how_long_ago(terminal: Terminal) -> None:
+    for written, fit in (("2026-03-02", 2), ("2026-03-02T12:00:00+02:00", 1), ("5m", 0), ("100000w", 3)):
+        answer = await asked(terminal, "ferry", "--project", "ferries", "--since", written)
+        assert len(answer["memories"]) == fit, written
+
+
+@pytest.mark.parametrize("written", ["yesterday", "", "2026-13-01", "999999999w"])
+async def test_what_is_no_time_is_told_with_the_forms_of_one(written: str) -> None:
+    with pytest.raises(typer.BadParameter, match=r"is no time: give a day .* or how long ago"):
+        given_time(written)
 
 
 async def test_echoes_are_folded_unless_all_are_wanted(terminal: Terminal) -> None:

@@ -8,7 +8,7 @@ import typer
 
 from openbrain.domain.errors import Invalid
 from openbrain_cli.lazy_commands import command
-from openbrain_cli.options import TIME_FORMATS, AsJson, Connection, Org, Project, given
+from openbrain_cli.options import AsJson, Connection, Org, Project, given, given_time
 from openbrain_cli.output import as_json, bar, one_line, say
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Changed = Annotated[
     datetime | None,
     typer.Option(
         "--since",
-        formats=TIME_FORMATS,
+        parser=given_time,
         metavar="TIME",
         help="Only memories that changed at this time or later (UTC), in place.",
     ),
