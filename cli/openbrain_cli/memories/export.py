@@ -68,9 +68,14 @@ def export(
 
 
 async def _print(brain: "OpenBrain", filters: dict[str, Any]) -> None:
-    async for part in brain.export(**filters):
-        sys.stdout.buffer.write(part)
-    sys.stdout.buffer.flush()
+    try:
+        async for part in brain.export(**filters):
+            sys.stdout.buffer.write(part)
+    except asyncio.CancelledError:  # Ctrl-C
+        say("stopped: what was printed is incomplete, without the last line with counts; name a FILE to continue it")
+        raise
+    finally:
+        sys.stdout.buffer.flush()
 
 
 async def _save(brain: "OpenBrain", target: Path, filters: dict[str, Any], *, packed: bool, quiet: bool) -> "Counts":
@@ -82,7 +87,12 @@ async def _save(brain: "OpenBrain", target: Path, filters: dict[str, Any], *, pa
         def show_progress(counts: "Counts") -> None:
             bar.update(task, completed=counts["memories"])
 
-        return await save(brain, target, filters, packed=packed, progress=show_progress)
+        try:
+            return await save(brain, target, filters, packed=packed, progress=show_progress)
+        except asyncio.CancelledError:  # Ctrl-C
+            done = f"{bar.tasks[0].completed:.0f} memories are in {target.name}.part"
+            say(f"stopped: {done}, which is incomplete; the same command does the rest")
+            raise
 
 
 def import_export(path: Path, to: Speaking, *, dry_run: bool, incomplete: bool, json: bool) -> int:

@@ -1,5 +1,6 @@
 """An export file that was cut anywhere is reported as cut, and the export can be resumed."""
 
+import asyncio
 import gzip
 import hashlib
 import os
@@ -14,6 +15,7 @@ from openbrain.domain.errors import Invalid, SetupError, TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.usecases.transfer.lines import Footer, parse_line
 from openbrain.usecases.transfer.writing import as_line, footer_line, header_line, mark_line
+from openbrain_cli.memories import export
 from openbrain_cli.memories.transfer.download import PartFile
 from openbrain_cli.memories.transfer.export_file import check, is_export, kind_of, parts
 
@@ -159,6 +161,28 @@ async def test_an_export_that_ends_while_it_is_packed_goes_on(tmp_path: Path, mo
 
     assert check(target).problem == ""
     assert [*tmp_path.iterdir()] == [target]
+
+
+class _Stopped:
+    """A client whose export is interrupted."""
+
+    async def export(self, **_: object) -> AsyncIterator[bytes]:
+        yield BODY
+        raise asyncio.CancelledError
+
+
+async def test_an_interrupt_says_what_is_there(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    brain: Any = _Stopped()
+    with pytest.raises(asyncio.CancelledError):
+        await export._save(brain, tmp_path / "all.ndjson", {}, packed=False, quiet=True)
+    saved = capfdbinary.readouterr()
+    with pytest.raises(asyncio.CancelledError):
+        await export._print(brain, {})
+    printed = capfdbinary.readouterr()
+
+    assert b"stopped: 2 memories are in all.ndjson.part, which is incomplete" in saved.err
+    assert (tmp_path / "all.ndjson.part").read_bytes() == BODY
+    assert (printed.out, b"stopped: what was printed is incomplete" in printed.err) == (BODY, True)
 
 
 def ended(*_: object) -> None:
