@@ -141,6 +141,11 @@ class Profile:
     def editor(self) -> list[str]:
         return shlex.split(self._env("VISUAL", "EDITOR")) or ["vi"]
 
+    @property
+    def names_editor(self) -> bool:
+        """True if the user chose the editor, which may be a script that needs no terminal."""
+        return bool(self._env("VISUAL", "EDITOR"))
+
     def homes(self) -> "Homes":
         """The folders in which the user's agents leave files."""
         from openbrain_cli.importers.locations.scanning import Homes

@@ -162,6 +162,8 @@ async def test_policies_are_shown_and_edited(brain: Brain, terminal: Terminal, t
     _, kept, _ = await terminal.run(key, "retention", "--show")
     with pytest.raises(SetupError, match="set EDITOR"):
         await terminal.run(key, "policy", "edit", VISUAL=str(tmp_path / "none"))
+    with pytest.raises(Invalid, match="no terminal for an editor"):
+        await terminal.run(key, "policy", "edit", VISUAL="", EDITOR="")
     file.write_text("[]")
     with pytest.raises(Invalid, match="JSON object"):
         await terminal.run(key, "policy", "edit", "--file", str(file))

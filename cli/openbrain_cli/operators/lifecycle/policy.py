@@ -4,6 +4,7 @@ import json as json_module
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from openbrain_cli.output import show as show_table
 
 if TYPE_CHECKING:
     from openbrain.contract.admin.policies import PoliciesAnswer
+    from openbrain_cli.profile import Profile
 
 app = new_app(
     no_args_is_help=True,
@@ -63,6 +65,7 @@ def show(to: Connection, json: AsJson = False) -> None:
 def edit(to: Connection, file: File = None, json: AsJson = False) -> None:
     """Change the policy document in an editor ($EDITOR), or read it from a file."""
     if file is None:
+        _refuse_no_terminal(to.profile)
         policies = to.ask(lambda brain: brain.policies())
         before = _document(policies) if policies.updated_at is not None else _EXAMPLE
         with _edited(before, to.profile.editor) as given:
@@ -93,6 +96,15 @@ def retention(to: Connection, show_days: Show = True, json: AsJson = False) -> N
     show_table(table("what", "kept for", "by", rows=rows))
     if kept.held:
         say("a legal hold is active: what it covers stays")
+
+
+def _refuse_no_terminal(profile: "Profile") -> None:
+    if not profile.names_editor and not sys.stdin.isatty():
+        raise Invalid(
+            "",
+            "there is no terminal for an editor: write `openbrain policy show --json` to a file, change it, and give "
+            "it with --file",
+        )
 
 
 def _document(policies: "PoliciesAnswer") -> dict[str, Any]:
