@@ -1,11 +1,16 @@
 """The doctor's checks report what is broken, and leave nothing behind."""
 
+from pathlib import Path
+
 import pytest
 
 from openbrain.client import OpenBrain
+from openbrain_cli.profile import profile
 from openbrain_cli.system.diagnosis import round_trip
 from openbrain_cli.system.diagnosis.check_result import CheckResult, Status
+from openbrain_cli.system.diagnosis.examination import examine
 from tests.support.api.brain import Brain
+from tests.support.api.served import served
 from tests.support.waiting import PATIENCE_S
 
 
@@ -33,6 +38,18 @@ async def test_rooms_that_do_not_run_are_seen(brain: Brain, monkeypatch: pytest.
     assert "its clock differs" in findings["remember"].problems[0]
     assert "created after 0 s" in findings["indexed"].problems[0]
     assert left == 0
+
+
+async def test_it_says_what_it_does_next(brain: Brain, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(await brain.key())
+    (tmp_path / "key").chmod(0o600)
+    told: list[str] = []
+    async with brain.services(), served(brain.app()) as url:
+        findings = [each async for each in examine(profile(url, tmp_path / "key", tmp_path), told.append)]
+
+    assert [finding.status for finding in findings if finding.name == "api"] == [Status.GREEN]
+    assert (told[0], told[1].partition(",")[0]) == (f"asking {url}", "asking truth")
+    assert told[2].startswith("storing two memories")
 
 
 async def test_rooms_that_run_make_it_green(brain: Brain, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.options import AsJson, Connection
-from openbrain_cli.output import as_json, one_line, show, table
+from openbrain_cli.output import as_json, one_line, progress, show, table
 from openbrain_cli.system.shell import exit_codes
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def doctor(*, to: Connection, json: AsJson = False) -> None:
     it depends on for settings that lose data silently. The exit code is 1 if a check is red."""
     from openbrain_cli.system.diagnosis.check_result import Status
 
-    findings = asyncio.run(_all(to.profile))
+    findings = asyncio.run(_all(to.profile, quiet=json))
     red = any(finding.status is Status.RED for finding in findings)
     if json:
         as_json({"well": not red, "checks": [asdict(finding) for finding in findings]})
@@ -36,10 +36,12 @@ def doctor(*, to: Connection, json: AsJson = False) -> None:
         raise typer.Exit(exit_codes.REFUSED)
 
 
-async def _all(profile: "Profile") -> "Sequence[CheckResult]":
+async def _all(profile: "Profile", *, quiet: bool) -> "Sequence[CheckResult]":
     from openbrain_cli.system.diagnosis.examination import examine
 
-    return [finding async for finding in examine(profile)]
+    with progress("{task.description}", quiet=quiet) as bar:
+        task = bar.add_task("beginning", total=None)
+        return [finding async for finding in examine(profile, lambda step: bar.update(task, description=step))]
 
 
 def _row(finding: "CheckResult") -> "tuple[Text | str, ...]":

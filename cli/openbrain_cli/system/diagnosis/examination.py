@@ -1,7 +1,7 @@
 """All checks in order: the API's health, its dependencies, and the round trip of one memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from openbrain.client import OpenBrain
@@ -9,15 +9,16 @@ from openbrain.domain.errors import OpenBrainError
 from openbrain_cli.operators.streams.publish import stream_settings
 from openbrain_cli.profile import Profile
 from openbrain_cli.system.diagnosis import round_trip, stream_server
-from openbrain_cli.system.diagnosis.check_result import CheckResult, Status, careful, down, found, timed
+from openbrain_cli.system.diagnosis.check_result import PATIENCE_S, CheckResult, Status, careful, down, found, timed
 from openbrain_cli.system.diagnosis.dependencies import checks
 
 
-async def examine(profile: Profile) -> AsyncIterator[CheckResult]:
-    """Yield results as they arrive."""
+async def examine(profile: Profile, tell: Callable[[str], object]) -> AsyncIterator[CheckResult]:
+    """Yield results as they arrive. `tell` is called with what is done next."""
     brain = None
     try:
         brain = profile.client()
+        tell(f"asking {profile.url}")
         health, ms = await timed(brain.health)
         ready = await readiness(profile.url)
         bad = [f"{part} is down" for part, state in health.parts.items() if state == "down"]
@@ -26,16 +27,17 @@ async def examine(profile: Profile) -> AsyncIterator[CheckResult]:
     except OpenBrainError as error:
         yield down("api", str(error))
         ready, parts, health = {}, {}, None
-    async for finding in _dependencies(profile, ready, parts):
+    async for finding in _dependencies(profile, ready, parts, tell):
         yield finding
     if brain is not None:
+        tell(f"storing two memories, and waiting up to {round_trip.INDEXED_S} s until they are found")
         async for finding in _loop(brain, reached=health is not None):
             yield finding
         await brain.close()
 
 
 async def _dependencies(
-    profile: Profile, ready: Mapping[str, Any], parts: Mapping[str, str]
+    profile: Profile, ready: Mapping[str, Any], parts: Mapping[str, str], tell: Callable[[str], object]
 ) -> AsyncIterator[CheckResult]:
     settings = profile.settings()
     every = {
@@ -44,6 +46,7 @@ async def _dependencies(
     }
     if not profile.runs_here and settings.streams.url == "embedded":
         every.pop("streams")  # it belongs to another machine and can't be reached
+    tell(f"asking {', '.join(every)}, up to {PATIENCE_S:.0f} s each")
     for finding in await asyncio.gather(*(careful(name, check) for name, check in every.items())):
         yield finding
 
