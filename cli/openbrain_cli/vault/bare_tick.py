@@ -38,6 +38,8 @@ async def tick_folder(
         raise NotFound(f"there is no vault at {root}: make one with `openbrain vault init {root}`")
     if root.resolve() in {folder.resolve() for folder in with_vault(settings).vaults.folders.values()}:
         raise Conflict(f"{root} is managed by the brain of this machine: use `openbrain tick` without --vault")
+    if feed is not None and not dry_run:  # refused before anything is written
+        await sync(_FeedFolder(Folder(root)), feed.expanduser().absolute(), dry_run=True)
     with tempfile.TemporaryDirectory(prefix="openbrain-tick-") as state:
         own = settings.model_copy(
             update={

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from openbrain.domain.errors import SetupError
 from openbrain.vault.files.folder import Folder, inherited
 
 LOCK: Final = ".openbrain/lock"
@@ -22,12 +23,17 @@ class FolderLeases:
         """As in the port; held until it is released."""
         if self._holder:
             return self._holder == holder
-        lock = self._opened()
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
+            lock = self._opened()
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BaseException:
+                os.close(lock)
+                raise
+        except BlockingIOError:
             return False
+        except OSError as error:
+            raise SetupError(f"{self._folder.root / LOCK} can't be locked ({error.strerror})") from None
         self._holder, self._lock = holder, lock
         return True
 

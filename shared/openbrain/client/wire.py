@@ -142,7 +142,9 @@ class Wire:
         try:
             named = httpx.Headers(headers, encoding="utf-8")
             return self._http.build_request(method, path, content=content, params=params, headers=named)
-        except (UnicodeEncodeError, httpx.InvalidURL) as error:
+        except UnicodeEncodeError as error:
+            raise Invalid("", NOT_UTF8) from error
+        except httpx.InvalidURL as error:
             raise Invalid("", f"the request can't be sent: {error}") from error
 
     async def stream(self, path: str, *, query: Mapping[str, object], accept: str) -> AsyncGenerator[bytes, None]:

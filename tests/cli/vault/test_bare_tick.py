@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from openbrain.adapters.local.transcript_consent import allow, answer, transcripts_allowed, transcripts_folder
-from openbrain.domain.errors import Conflict, NotFound
+from openbrain.domain.errors import Conflict, NotFound, SetupError
 from openbrain.settings import Settings, Vaults
 from openbrain_cli.vault.bare_tick import tick_folder
 from openbrain_cli.vault.folder_lock import FolderLeases
@@ -42,6 +42,25 @@ async def test_a_bare_folder_is_kept_and_its_feed_copied_without_a_server(pages:
     (tmp_path / "link").symlink_to(own)
     with pytest.raises(Conflict, match="without --vault"):
         await tick_folder(tmp_path / "link", None, settings, ai=False, dry_run=False, extract=False)
+
+
+async def test_a_folder_for_the_feed_that_has_other_files_is_refused_before_the_tick(
+    pages: Pages, tmp_path: Path
+) -> None:
+    (tmp_path / "feed").mkdir()
+    (tmp_path / "feed" / "mine.md").touch()
+    before = sorted(pages.root.rglob("*"))
+    settings = Settings(_env_file=None, data_dir=tmp_path / "data")
+    with pytest.raises(Conflict, match="did not write"):
+        await tick_folder(pages.root, tmp_path / "feed", settings, ai=False, dry_run=False, extract=False)
+
+    assert sorted(pages.root.rglob("*")) == before
+
+
+async def test_a_lock_that_can_not_be_taken_is_told(tmp_path: Path) -> None:
+    (tmp_path / ".openbrain" / "lock").mkdir(parents=True)
+    with pytest.raises(SetupError, match=r"lock can't be locked \(Is a directory\)"):
+        await FolderLeases(tmp_path).acquire("vault.folder", "me", 30)
 
 
 async def test_two_ticks_of_one_folder_write_one_after_the_other(
