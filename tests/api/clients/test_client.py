@@ -329,6 +329,8 @@ async def test_what_can_not_be_sent_is_told_and_not_sent() -> None:
     ):
         with pytest.raises(Invalid):
             await wrong
+    with pytest.raises(Invalid, match="not UTF-8: correct it"):
+        await brain.search("\ud800")
     assert server.requests == []
 
 

@@ -62,7 +62,8 @@ class Unsent:
                 return
             brain = self._brain()
             owner = _identified(outbox, brain)
-            outbox.give_to(owner)
+            if outbox.owner() != owner:
+                outbox.give_to(owner)
             while (first := outbox.first(owner)) is not None:
                 number, write = first
                 try:
