@@ -1,11 +1,13 @@
 """operations: list, show, watch, cancel."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.errors import OpenBrainError, TryLater
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.options import AsJson, Connection, Limit, Workspace
 from openbrain_cli.output import as_json, bar, moment, one_line, say, show, table
@@ -103,12 +105,25 @@ def cancel(operation_id: OperationId, to: Connection, workspace: Workspace = "",
 
 async def followed(brain: "OpenBrain", operation_id: str, workspace: str = "") -> "OperationAnswer":
     """Follow an operation to its end, with a progress bar on stderr if that is a terminal."""
-    with bar() as shown:
+    with outliving(operation_id, workspace), bar() as shown:
         task = shown.add_task("operation", total=None)
         async for state in brain.watch(operation_id, workspace_id=workspace):
             shown.update(task, description=one_line(state.kind), completed=state.done, total=state.total)
             ended = state
     return ended
+
+
+@contextmanager
+def outliving(operation_id: str, workspace: str = "") -> Iterator[None]:
+    """If the command ends before the operation, as on Ctrl-C, say that this goes on, and how to end it."""
+    try:
+        yield
+    except (asyncio.CancelledError, TryLater):
+        where = f"{operation_id} --workspace {workspace}" if workspace else operation_id
+        say(
+            f"the operation goes on: openbrain operations watch {where}, or end it: openbrain operations cancel {where}"
+        )
+        raise
 
 
 def failed(operation: "OperationAnswer") -> None:

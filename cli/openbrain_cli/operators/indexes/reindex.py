@@ -119,7 +119,9 @@ async def _followed(brain: "OpenBrain", operation_id: str, index: str) -> "Opera
     """Follow an operation to its end, with a progress bar on stderr if that is a terminal."""
     from rich.progress import TimeElapsedColumn
 
-    with bar(TimeElapsedColumn()) as shown:
+    from openbrain_cli.operators.operations import outliving
+
+    with outliving(operation_id), bar(TimeElapsedColumn()) as shown:
         task = shown.add_task(index, total=None)
         async for state in brain.watch(operation_id):
             phase = one_line(str(state.result.get("waits_for") or state.result.get("phase") or ""))
