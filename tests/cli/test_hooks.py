@@ -216,6 +216,13 @@ async def test_markers_beside_half_an_emoji_are_kept(folder: Path) -> None:
     assert waiting(folder) == 1
 
 
+async def test_markers_are_kept_where_the_key_can_not_be_read(folder: Path) -> None:
+    (folder / "key").chmod(0o644)
+    await told("stop", folder, "Stop", last_assistant_message=LESSON)
+
+    assert waiting(folder) == 1
+
+
 async def test_markers_that_quote_a_terminal_are_kept_without_its_escapes(brain: Brain, tmp_path: Path) -> None:
     key, app = await brain.key(), brain.app()
     async with http(app, key) as client, served(app) as url:

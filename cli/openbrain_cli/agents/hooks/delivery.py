@@ -41,15 +41,20 @@ class Unsent:
 
     def keep(self, write: "Write") -> int:
         """Store a write and return its number. `TryLater` as in `Outbox.keep`."""
-        from openbrain.client.outbox import Owner
-
-        owner = Owner(_hash(read_key(self._folder / "key")))
         with self._opened() as outbox:
-            before = outbox.owner()
-            if before is not None and not before.same_as(owner):
+            before, owner = outbox.owner(), self._owner()
+            if before is not None and owner is not None and not before.same_as(owner):
                 with suppress(OpenBrainError):
                     owner = _identified(outbox, self._brain())
             return outbox.keep(write, owner)
+
+    def _owner(self) -> "Owner | None":
+        """The owner of the connection's key; None if that can't be read."""
+        from openbrain.client.outbox import Owner
+
+        with suppress(OpenBrainError):
+            return Owner(_hash(read_key(self._folder / "key")))
+        return None
 
     def deliver(self) -> None:
         """Deliver waiting writes in order; undeliverable ones stay, refused ones are set aside."""
