@@ -18,7 +18,8 @@ class _Ending:
         self._error = error
 
     async def watch(self, _id: str, **_: str) -> AsyncIterator[Any]:
-        raise self._error
+        for error in (self._error,):
+            raise error
         yield
 
 
