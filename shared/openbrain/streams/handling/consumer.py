@@ -51,7 +51,7 @@ class Consumer:
             clock=runtime.clock,
         )
         self.settlement = Settlement(
-            runtime, group, subscription.on_dead, held=self.held, count=self.count, later=self._tried
+            runtime, group, subscription.on_dead, held=self.held, count=self.count, tried=self._tried
         )
         self._seconds = metrics.STREAM_HANDLER_SECONDS.labels(*labels)
         self._sizes = metrics.STREAM_BATCH_ENTRIES.labels(*labels)
@@ -310,6 +310,11 @@ class Consumer:
                 _log.warning("streams.lease_lost", stream=self.group.stream, entry=entry)
 
     def _tried(self, error: TryLater | None) -> None:
-        breaker = self.runtime.breaker
-        breaker.succeeded() if error is None else breaker.failed(error)
-        self._breaker_open.set(breaker.is_open)
+        breaker, open_breakers = self.runtime.breaker, self.runtime.open_breakers
+        if error is None:
+            breaker.succeeded()
+            open_breakers.discard(breaker)
+        else:
+            breaker.failed(error)
+            open_breakers.add(breaker)
+        self._breaker_open.set(bool(open_breakers))
