@@ -67,6 +67,7 @@ def housekeeper(container: Container, project_text: Project | None = None) -> Le
 
     async def measured() -> None:
         await measure(container.store.outbox, container.clock, leading=service.leading)
+        await container.pressure.refusal()  # its gauges: a former leader, which asks no more, must show no old value
 
     service = Leader(
         "housekeeper",

@@ -20,6 +20,7 @@ from openbrain.runtime.container import Container
 from openbrain.runtime.leader import Leader, PeriodicJob
 from openbrain.settings import Settings
 from openbrain.streams.redis.connection import connect
+from openbrain.usecases.backpressure import Memory, Pressure
 from openbrain_housekeeper.app import housekeeper, periodic_jobs
 from openbrain_housekeeper.jobs.relay import relay
 from tests.support.store.fixtures import FakeClock
@@ -335,9 +336,14 @@ async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlStore]:
 @pytest.fixture
 async def standby(store: SqlStore, clock: FakeClock) -> AsyncIterator[Leader]:
     """A housekeeper that does not lead."""
+
+    async def memory() -> Memory:
+        return Memory(used=1, limit=4)
+
+    pressure = Pressure(store.outbox, memory, outbox_limit=10, memory_share=0.8)
     settings = Settings.model_validate({"streams": {"url": "redis://nowhere.invalid"}})
     container = Container(settings, shared=True)
-    container.__dict__.update(store=store, clock=clock)
+    container.__dict__.update(store=store, clock=clock, pressure=pressure)
     service = housekeeper(container)
     yield service
     await service.stop()
@@ -365,6 +371,15 @@ async def test_a_database_that_is_down_delays_no_scrape_by_an_error(
     monkeypatch.setattr(store.outbox, "unpublished_since", down)
     await standby.measure()
     assert metrics.OUTBOX_OLDEST_SECONDS._value.get() == 7
+
+
+async def test_a_former_leader_shows_no_old_back_pressure(standby: Leader) -> None:
+    for gauge, old in ((metrics.BACKLOG_FULL, 1), (metrics.OUTBOX_WAITING, 10), (metrics.STREAM_MEMORY_SHARE, 0.9)):
+        gauge.set(old)
+    await standby.measure()
+    assert metrics.BACKLOG_FULL._value.get() == 0
+    assert metrics.OUTBOX_WAITING._value.get() == 0
+    assert metrics.STREAM_MEMORY_SHARE._value.get() == 0.25
 
 
 def test_a_round_of_operations_may_last_as_long_as_the_merge_of_an_index(tmp_path: Path) -> None:
