@@ -5,10 +5,11 @@ from typing import Any, TypeVar
 
 import structlog
 
-from openbrain.domain.errors import NeverRetry, TryLater, error_kind, error_text
+from openbrain.domain.errors import NeverRetry, SetupError, TryLater, error_kind, error_text
 from openbrain.streams.group.consumer_group import ConsumerGroup
 from openbrain.streams.group.delivery import Delivery, Entry, OnDead
 from openbrain.streams.handling.backoff import ErrorState
+from openbrain.streams.handling.breaker import UNAVAILABLE
 from openbrain.streams.handling.runtime import Runtime
 from openbrain.streams.redis.connection import AWAY, is_gone
 
@@ -32,7 +33,7 @@ class Settlement:
         *,
         held: Container[str],
         count: Callable[[str, int], None],
-        tried: Callable[[TryLater | None], None],
+        tried: Callable[[TryLater | SetupError | None], None],
     ) -> None:
         """`tried`: told that a dependency was unavailable, and that it answers again."""
         self._runtime, self._group, self._on_dead = runtime, group, on_dead
@@ -98,7 +99,7 @@ class Settlement:
         while delivery.id in self._held:
             try:
                 await on_dead(delivery, error)
-            except TryLater as later:
+            except UNAVAILABLE as later:
                 waited = True
                 self._tried(later)
                 self._runtime.heartbeat(loop, 2 * self._runtime.settings.tuning.breaker_max_s + 60)

@@ -199,7 +199,7 @@ async def test_a_scrape_waits_once_for_a_redis_that_does_not_answer() -> None:
     class Counting(Redis):
         async def execute_command(self, *command: Any, **options: Any) -> Any:
             asked.append(command)
-            return await super().execute_command(*command, **options)
+            return await super().execute_command(*command, **options)  # type: ignore[no-untyped-call]
 
     client = connect_as(Counting, scaled(f"redis://127.0.0.1:{free_port()}"))
     await Gauges("embedder", ["memory.stored", "memory.superseded", "memory.reindex"]).refresh(client)
