@@ -1,5 +1,6 @@
 """The client when the connection breaks off before the answer: what it repeats by itself has its effect once."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,8 +8,10 @@ import httpx
 import pytest
 
 from openbrain.client import OpenBrain
-from openbrain.domain.errors import TryLater
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.errors import NotFound, TryLater
 from tests.support.api.brain import Brain, unknown_id
+from tests.support.processes.settings import changed
 
 
 class AnswerLost(httpx.AsyncBaseTransport):
@@ -20,8 +23,9 @@ class AnswerLost(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         answer = await self._inner.handle_async_request(request)
-        if request.method == "POST" and request.url.path not in self._lost:
-            self._lost.add(request.url.path)
+        asked = f"{request.method} {request.url.path}"
+        if request.method in ("POST", "DELETE") and asked not in self._lost:
+            self._lost.add(asked)
             await answer.aread()
             raise httpx.ReadError("lost")
         return answer
@@ -40,6 +44,29 @@ async def test_what_our_own_repetition_raises_counts_once(brain: Brain) -> None:
 
     assert [each.signal and each.signal.count for each in (raised, halted)] == [1, 1]
     assert [each.id for each in made] == [replayed.id]
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_what_our_own_repetition_finds_removed_is_removed(brain: Brain) -> None:
+    webhooks = changed(brain.settings.webhooks, enabled=True, hosts=("hooks.example.org",))
+    plain = httpx.ASGITransport(replace(brain, settings=brain.settings.model_copy(update={"webhooks": webhooks})).app())
+    key, operators = [await brain.key(each, permissions=frozenset(Permission)) for each in ("w1", "system")]
+    await brain.store.groups.register_group("memory.stored", "elsewhere", "ada", "")
+    async with OpenBrain("http://brain.test", key, transport=plain) as client:
+        thought = await client.capture("it rains", metadata={"sessionId": "s", "turn": 1})
+        subscription = await client.subscribe_query("deploys")
+        webhook = await client.create_webhook("https://hooks.example.org/a")
+    async with OpenBrain("http://brain.test", key, transport=AnswerLost(plain)) as client:
+        ended = await client.delete_thought(thought.id)
+        unsubscribed = await client.remove_subscription(subscription.id)
+        unhooked = await client.remove_webhook(webhook.id)
+        with pytest.raises(NotFound):  # its first request is answered
+            await client.delete_thought(thought.id)
+    async with OpenBrain("http://brain.test", operators, transport=AnswerLost(plain)) as operator:
+        unregistered = await operator.unregister_group("memory.stored", "elsewhere")
+
+    assert (ended.id, ended.deleted, ended.erased) == (thought.id, True, False)
+    assert (unsubscribed.removed, unhooked.removed, unregistered.registered) == (True, True, False)
 
 
 @pytest.mark.parametrize(

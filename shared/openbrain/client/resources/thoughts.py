@@ -87,7 +87,8 @@ class Thoughts:
     ) -> ThoughtEnded:
         """End a thought with all of its parts. `erase`: only the proof of the erasure remains."""
         query = {"session_id": session_id, "erase": erase or None}
-        return await self._wire.ask(ThoughtEnded, "DELETE", _path(thought_id), query=query)
+        gone = ThoughtEnded(id=thought_id, deleted=True, erased=erase)
+        return await self._wire.ask(ThoughtEnded, "DELETE", _path(thought_id), query=query, gone=gone)
 
     async def delete_thoughts(
         self, *, erase: bool = False, wait: int = 0, **filters: Unpack[ThoughtFilter]
