@@ -97,7 +97,7 @@ async def add_thoughts(call: Call[ThoughtBatchBody, Nothing]) -> Response:
     key = parsing.idempotency_key(call.headers)
     prepared, last = [], 0
     for number, given in enumerate(call.body.thoughts):
-        item = _prepared(call, given, f"{key}#{number}" if key else "")
+        item = _prepared(call, given, parsing.part_key(key, number))
         if not isinstance(item, OpenBrainError):
             item = in_order(item, last)
             last = item[-1].memory.created_at

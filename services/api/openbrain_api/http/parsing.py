@@ -199,6 +199,11 @@ def idempotency_key(headers: Headers) -> str:
     return "" if given is None else _checked(_IDEMPOTENCY_KEY, "Idempotency-Key", given.decode("latin-1"))
 
 
+def part_key(key: str, number: int) -> str:
+    """The idempotency key of one part of a request; '' without a key. No caller's own key holds a line break."""
+    return f"{key}\n{number}" if key else ""
+
+
 def named_agent(headers: Headers) -> str:
     """The agent named in `X-OpenBrain-Agent` (percent-encoded UTF-8); '' without it."""
     given = headers.get(b"x-openbrain-agent")

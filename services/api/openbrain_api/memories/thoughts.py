@@ -19,7 +19,7 @@ from openbrain.domain.times import to_datetime
 from openbrain.ports.store.memories import Memories
 from openbrain.ports.store.writes import Write
 from openbrain.usecases.remember import HOUR, Offer, prepare
-from openbrain_api.http.parsing import parse_item
+from openbrain_api.http.parsing import parse_item, part_key
 from openbrain_api.http.route import Call
 
 _OF_THOUGHTS = Criteria(types=(MemoryType.CONTEXT,), scopes=(Scope.AGENT, Scope.SESSION))
@@ -89,7 +89,7 @@ def _write(
             submission=parse_item(Submission, given),
             actor=actor,
             origin=call.origin(actor),
-            idempotency_key=f"{key}#{number}" if key and number > 1 else key,
+            idempotency_key=part_key(key, number) if number > 1 else key,
             key_lifetime=api.settings.housekeeping.tuning.request_key_hours * HOUR,
             identity=joined_hash(body.identity, str(number)) if body.identity else "",
             verbatim=True,
