@@ -170,13 +170,13 @@ class ThoughtQuery(QueryString):
     session_id: InSession = None
 
 
-class EndThoughtQuery(ThoughtQuery):
+class EndThoughtQuery(ThoughtQuery, extra="forbid"):
     """How a thought ends."""
 
     erase: Annotated[bool, Field(description="Erase it: only the proof of the erasure remains.")] = False
 
 
-class EndThoughtsQuery(QueryString):
+class EndThoughtsQuery(QueryString, extra="forbid"):
     """The filters of the thoughts to end. At least one of source, metadata_id and metadata is needed."""
 
     selecting = frozenset({"source", "metadata_id", "metadata"})

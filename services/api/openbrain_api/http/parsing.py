@@ -141,7 +141,7 @@ def parse_body(model: type[M], raw: bytes) -> M:
         if first["type"] == "json_invalid":
             message = "the body is not valid JSON in UTF-8, or is nested too deeply"
             raise Refused(400, "invalid_json", message) from None
-        raise Invalid(*first_problem(error)) from None
+        raise _invalid(model, error) from None
 
 
 def parse_item(model: type[M], given: object) -> M:
@@ -149,7 +149,15 @@ def parse_item(model: type[M], given: object) -> M:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        raise Invalid(*first_problem(error)) from None
+        raise _invalid(model, error) from None
+
+
+def _invalid(model: type[BaseModel], error: ValidationError) -> Invalid:
+    field, message = first_problem(error)
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+        message = f"is unknown: there are {', '.join(model.model_fields)}"
+    return Invalid(field, message)
 
 
 def parse_query(model: type[Q], raw: bytes) -> Q:

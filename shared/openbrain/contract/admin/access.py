@@ -116,7 +116,7 @@ class WorkspacesQuery(QueryString):
     cursor: Annotated[WorkspaceName | None, Field(description="The `next_cursor` of the previous page.")] = None
 
 
-class DeleteWorkspaceQuery(QueryString):
+class DeleteWorkspaceQuery(QueryString, extra="forbid"):
     """Confirms the deletion of a workspace: first a dry run, then its id once more."""
 
     dry_run: Annotated[bool, Field(description="Only report what it contains.")] = False

@@ -18,7 +18,7 @@ class ExportQuery(BrowseQuery, SubjectFilters):
     ] = None
 
 
-class ImportQuery(QueryString):
+class ImportQuery(QueryString, extra="forbid"):
     """The options of an import."""
 
     dry_run: Annotated[bool, Field(description="Only report what would happen to each line.")] = False

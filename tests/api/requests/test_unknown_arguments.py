@@ -1,0 +1,54 @@
+"""A misspelt argument of a request that removes something is refused: ignored, it would remove more than was meant."""
+
+import pytest
+
+from openbrain.domain.access.permissions import Permission
+from openbrain_api.handlers import ROUTES
+from tests.support.api.brain import Brain, http, refused, remembered
+
+CHOOSING = {"dry_run", "erase", "destroy"}
+"""Arguments that decide what a removal leaves."""
+FREE = {"POST /tick"}
+"""Starts what the schedule starts too; clients of the original send it what they like."""
+
+
+async def test_a_misspelt_filter_does_not_end_every_thought_of_a_source(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as client:
+        for session in ("a", "b"):
+            body = {"content": f"said in {session}", "source": "chat", "metadata": {"sessionId": session}}
+            await client.post("/v1/thoughts", json=body)
+        wrong = await client.delete("/v1/thoughts", params={"source": "chat", "metdata.sessionId": "a"})
+        left = (await client.get("/v1/thoughts")).json()
+
+    problem = refused(wrong, 422, "metdata.sessionId")
+    assert "is unknown: there are source, metadata_id, metadata, session_id, erase" in problem["message"]
+    assert len(left) == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("DELETE", "/v1/brain/memories/{id}"),
+        ("DELETE", "/v1/thoughts/{id}"),
+        ("DELETE", "/v1/admin/workspaces/w1?confirm=w1"),
+        ("DELETE", "/v1/amygdala/webhooks/{id}"),
+        ("POST", "/v1/brain/import"),
+    ],
+)
+async def test_what_would_only_be_looked_at_is_not_done(method: str, path: str, brain: Brain) -> None:
+    await brain.workspace()
+    async with http(brain.app(), await brain.key("system", permissions=frozenset(Permission))) as client:
+        (memory_id,) = await remembered(client, "first")
+        wrong = await client.request(method, path.format(id=memory_id), params={"dryrun": "1"})
+
+    assert "is unknown: there are" in refused(wrong, 422, "dryrun")["message"]
+
+
+def test_every_removal_knows_its_arguments() -> None:
+    lax = [
+        f"{route.method} {route.path}"
+        for route in ROUTES
+        for model in (route.body, route.query)
+        if route.changes and CHOOSING & model.model_fields.keys() and model.model_config.get("extra") != "forbid"
+    ]
+    assert set(lax) == FREE
