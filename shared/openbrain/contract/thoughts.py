@@ -215,6 +215,9 @@ class ThoughtAnswer(Answer, serialize_by_alias=True, validate_by_name=True):
     similarity: float | None = Field(
         default=None, description="In a search: similarity to the question, 0..1, comparable between questions."
     )
+    folded: tuple[str, ...] = Field(
+        default=(), description="In a search: ids of near-equal thoughts that were left out in favour of this one."
+    )
 
 
 class ThoughtStored(ThoughtAnswer):

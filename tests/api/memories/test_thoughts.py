@@ -47,6 +47,20 @@ def turn(number: int, session: str = "s1", **more: Any) -> dict[str, Any]:
     return {"sessionId": session, "turn": number, "role": "user", **more}
 
 
+async def test_a_search_names_the_near_equal_thoughts_that_it_leaves_out(brain: Brain, ada: httpx.AsyncClient) -> None:
+    texts = ("The relay listens on port 5433", "Note: the relay listens on port 5433!")
+    echoes = [(await add(ada, text))["id"] for text in texts]
+    other = (await add(ada, "The relay listens on port 5432"))["id"]
+    await brain.settle()
+
+    hits = (await ada.post("/v1/search", json={"query": "which port does the relay listen on"})).json()
+
+    by_id = {hit["id"]: hit.get("folded", []) for hit in hits}
+    assert by_id.pop(other) == []
+    ((shown, folded),) = by_id.items()
+    assert {shown, *folded} == set(echoes)
+
+
 async def test_the_shapes_of_the_other_contract(brain: Brain, ada: httpx.AsyncClient) -> None:
     new = await add(ada, "The relay sleeps at night.", source="openclaw:main", metadata=turn(1, id="x9"))
     brain.clock.advance(1)

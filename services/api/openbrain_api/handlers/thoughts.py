@@ -132,6 +132,7 @@ async def search_thoughts(call: Call[ThoughtSearchBody, Nothing]) -> Response:
             hit.memory,
             score=round(hit.score, 4),
             similarity=None if hit.similarity is None else round(hit.similarity, 4),
+            **({"folded": hit.folded} if hit.folded else {}),
         )
         for hit in result.ranked
     ]
