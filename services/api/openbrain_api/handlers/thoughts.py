@@ -46,6 +46,7 @@ from openbrain_api.memories.thoughts import (
     thought_writes,
 )
 from openbrain_api.recall.comparing.similarity import Precision
+from openbrain_api.recall.order import RankedMemory
 from openbrain_api.recall.question import Question
 
 SOURCES = 100
@@ -127,16 +128,13 @@ async def search_thoughts(call: Call[ThoughtSearchBody, Nothing]) -> Response:
         min_similarity=body.min_similarity,
     )
     (result,) = await call.api.recaller.recall([question])
-    hits = [
-        thought(
-            hit.memory,
-            score=round(hit.score, 4),
-            similarity=None if hit.similarity is None else round(hit.similarity, 4),
-            **({"folded": hit.folded} if hit.folded else {}),
-        )
-        for hit in result.ranked
-    ]
-    return Response(200, to_json(hits))
+    return Response(200, to_json([_found(hit) for hit in result.ranked]))
+
+
+def _found(hit: RankedMemory) -> Mapping[str, object]:
+    similarity = None if hit.similarity is None else round(hit.similarity, 4)
+    shown = thought(hit.memory, score=round(hit.score, 4), similarity=similarity)
+    return {**shown, "folded": hit.folded} if hit.folded else shown
 
 
 @Route("GET", "/v1/thoughts/recent", permission=Permission.BRAIN_READ, response=ThoughtList)
