@@ -211,5 +211,5 @@ class WorkspaceDeleted(Answer):
 
     id: str
     dry_run: bool
-    counts: dict[str, int]
+    counts: dict[str, int] = Field(description="By table; `held`: the memories that a legal hold covers, if any.")
     operation: OperationAnswer | None
