@@ -53,11 +53,12 @@ async def test_what_our_own_repetition_finds_removed_is_removed(brain: Brain) ->
     key, operators = [await brain.key(each, permissions=frozenset(Permission)) for each in ("w1", "system")]
     await brain.store.groups.register_group("memory.stored", "elsewhere", "ada", "")
     async with OpenBrain("http://brain.test", key, transport=plain) as client:
-        thought = await client.capture("it rains", metadata={"sessionId": "s", "turn": 1})
+        thought, other = [await client.capture(text, metadata={"k": text}) for text in ("it rains", "it snows")]
         subscription = await client.subscribe_query("deploys")
         webhook = await client.create_webhook("https://hooks.example.org/a")
     async with OpenBrain("http://brain.test", key, transport=AnswerLost(plain)) as client:
         ended = await client.delete_thought(thought.id)
+        erased = await client.delete_thought(other.id, erase=True)
         unsubscribed = await client.remove_subscription(subscription.id)
         unhooked = await client.remove_webhook(webhook.id)
         with pytest.raises(NotFound):  # its first request is answered
@@ -65,7 +66,7 @@ async def test_what_our_own_repetition_finds_removed_is_removed(brain: Brain) ->
     async with OpenBrain("http://brain.test", operators, transport=AnswerLost(plain)) as operator:
         unregistered = await operator.unregister_group("memory.stored", "elsewhere")
 
-    assert (ended.id, ended.deleted, ended.erased) == (thought.id, True, False)
+    assert (ended.id, ended.deleted, ended.erased, erased.erased) == (thought.id, True, False, True)
     assert (unsubscribed.removed, unhooked.removed, unregistered.registered) == (True, True, False)
 
 

@@ -239,6 +239,22 @@ async def test_a_deletion_that_failed_on_the_way_is_finished_by_the_next(brain: 
         assert await listed(client) == []
 
 
+@pytest.mark.parametrize("content", ["short", LONG])
+async def test_a_deleted_thought_can_still_be_erased_and_again(
+    content: str, brain: Brain, ada: httpx.AsyncClient
+) -> None:
+    path = f"{THOUGHTS}/{(await add(ada, content, source='chat'))['id']}"
+    parts = [row["id"] for row in (await ada.get("/v1/brain/list", params={"source": "chat"})).json()["memories"]]
+    await ada.delete(path)
+    erased = [await ada.delete(path, params={"erase": 1}) for _ in range(2)]
+    async with http(brain.app(), await brain.key(agent="bo")) as bo:
+        refused(await bo.delete(path, params={"erase": 1}), 404)
+
+    assert [answer.json().get("erased") for answer in erased] == [True, True]
+    assert {row.content for row in (await brain.store.memories.rows(parts)).values()} == {""}
+    refused(await ada.delete(path), 404)
+
+
 @pytest.mark.parametrize("part", ["one", None, [1], {"k": 1}, 1.5, True, -1])
 async def test_metadata_named_like_a_part_is_not_taken_for_one(ada: httpx.AsyncClient, part: object) -> None:
     new = await add(ada, "mine", metadata={"part": part, "parts": 2, "partOf": "x"})

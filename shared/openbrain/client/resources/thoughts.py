@@ -87,7 +87,8 @@ class Thoughts:
     ) -> ThoughtEnded:
         """End a thought with all of its parts. `erase`: only the proof of the erasure remains."""
         query = {"session_id": session_id, "erase": erase or None}
-        gone = ThoughtEnded(id=thought_id, deleted=True, erased=erase)
+        # An erasure is never taken for done: a thought that was only forgotten before is not found either.
+        gone = None if erase else ThoughtEnded(id=thought_id, deleted=True, erased=False)
         return await self._wire.ask(ThoughtEnded, "DELETE", _path(thought_id), query=query, gone=gone)
 
     async def delete_thoughts(
