@@ -1,4 +1,5 @@
-"""A misspelt argument of a request that removes something is refused: ignored, it would remove more than was meant."""
+"""A misspelt argument of a request that removes or exports something is refused: ignored, it would do more than was
+meant."""
 
 import pytest
 
@@ -42,6 +43,15 @@ async def test_what_would_only_be_looked_at_is_not_done(method: str, path: str, 
         wrong = await client.request(method, path.format(id=memory_id), params={"dryrun": "1"})
 
     assert "is unknown: there are" in refused(wrong, 422, "dryrun")["message"]
+
+
+async def test_a_misspelt_filter_does_not_export_what_is_of_others(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as client:
+        await remembered(client, "Anna likes tea", "Bob likes coffee")
+        wrong = await client.get("/v1/brain/export", params={"matchin": "Anna"})
+
+    assert "matching" in refused(wrong, 422, "matchin")["message"]
+    assert "Bob" not in wrong.text
 
 
 def test_every_removal_knows_its_arguments() -> None:

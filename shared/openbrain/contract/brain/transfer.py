@@ -8,7 +8,7 @@ from openbrain.contract.base import CURSOR, Answer, QueryString
 from openbrain.contract.brain.filters import BrowseQuery, SubjectFilters
 
 
-class ExportQuery(BrowseQuery, SubjectFilters):
+class ExportQuery(BrowseQuery, SubjectFilters, extra="forbid"):
     """The memories to export."""
 
     many = BrowseQuery.many | {"speaker"}
