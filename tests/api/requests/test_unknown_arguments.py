@@ -49,7 +49,9 @@ async def test_a_misspelt_filter_does_not_export_what_is_of_others(brain: Brain)
     async with http(brain.app(), await brain.key()) as client:
         await remembered(client, "Anna likes tea", "Bob likes coffee")
         wrong = await client.get("/v1/brain/export", params={"matchin": "Anna"})
+        named = await client.get("/v1/brain/export", params={"matching": "Anna", "workspace_id": "w1"})
 
+    assert (named.status_code, "Bob" in named.text) == (200, False)
     assert "matching" in refused(wrong, 422, "matchin")["message"]
     assert "Bob" not in wrong.text
 

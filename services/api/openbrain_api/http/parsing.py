@@ -29,6 +29,8 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _REQUEST_ID = re.compile(rb"[!-~]{1,128}")
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _QUERY_FIELDS = 200
+_WORKSPACE = "workspace_id"
+"""Clients of the original send it in every request; the key decides."""
 _MEMBER = re.compile(r"(?P<object>\w+)(?:\.(?P<dotted>.*)|\[(?P<member>.+)\])", re.DOTALL)
 _EVENT_ID = re.compile(r"[0-9]{1,16}")
 _AGENT: TypeAdapter[str] = TypeAdapter(Agent)
@@ -171,6 +173,8 @@ def parse_query(model: type[Q], raw: bytes) -> Q:
     for name, value in pairs:
         plain = name.removesuffix("[]")
         if value == "" and plain in model.lenient:
+            continue
+        if plain == _WORKSPACE and plain not in model.model_fields:
             continue
         if model.objects and (member := _MEMBER.fullmatch(name)) and member["object"] in model.objects:
             members = values.setdefault(member["object"], {})
