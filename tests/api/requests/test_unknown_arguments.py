@@ -1,5 +1,7 @@
-"""A misspelt argument of a request that removes or exports something is refused: ignored, it would do more than was
-meant."""
+"""A misspelt argument of a request that removes, exports or limits something is refused: ignored, it would do more, or
+limit less, than was meant."""
+
+from typing import Any
 
 import pytest
 
@@ -54,6 +56,28 @@ async def test_a_misspelt_filter_does_not_export_what_is_of_others(brain: Brain)
     assert (named.status_code, "Bob" in named.text) == (200, False)
     assert "matching" in refused(wrong, 422, "matchin")["message"]
     assert "Bob" not in wrong.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "misspelt"),
+    [
+        ("POST", "/v1/admin/keys", {"name": "n", "permissions": ["brain.read"], "org": ["acme"]}, "org"),
+        ("POST", "/v1/admin/keys/{id}:rotate", {"overlap": 0}, "overlap"),
+        ("POST", "/v1/admin/workspaces", {"id": "acme", "name": "Acme", "personaldata": "mask"}, "personaldata"),
+        ("PATCH", "/v1/admin/workspaces/w1", {"name": "W", "max_memory": 5}, "max_memory"),
+    ],
+)
+async def test_a_limit_that_is_misspelt_is_not_left_out(
+    method: str, path: str, body: dict[str, Any], misspelt: str, brain: Brain
+) -> None:
+    await brain.workspace()
+    async with http(brain.app(), await brain.key("system", permissions=frozenset(Permission))) as client:
+        key_id = (await client.get("/v1/whoami")).json()["key_id"]
+        wrong = await client.request(method, path.format(id=key_id), json=body)
+        keys = (await client.get("/v1/admin/keys")).json()["keys"]
+
+    assert "is unknown: there are" in refused(wrong, 422, misspelt)["message"]
+    assert [key["id"] for key in keys] == [key_id]
 
 
 def test_every_removal_knows_its_arguments() -> None:

@@ -42,7 +42,7 @@ LISTED = "MCP tools listed to this key over HTTP in addition to core, if a reque
 Toolsets = Annotated[tuple[Toolset, ...], Field(max_length=len(Toolset), description=LISTED)]
 
 
-class WorkspaceBody(Body):
+class WorkspaceBody(Body, extra="forbid"):
     """A new tenant."""
 
     id: Annotated[WorkspaceName, Field(description="Letters, digits, _ and -.")]
@@ -52,7 +52,7 @@ class WorkspaceBody(Body):
     personal_data: PersonalData | None = None
 
 
-class WorkspaceChangeBody(Body):
+class WorkspaceChangeBody(Body, extra="forbid"):
     """The members to change. A member left out stays unchanged; null removes a quota."""
 
     name: Name | None = None
@@ -61,7 +61,7 @@ class WorkspaceChangeBody(Body):
     personal_data: PersonalData | None = None
 
 
-class KeyBody(Body):
+class KeyBody(Body, extra="forbid"):
     """A new key. Only admin keys of the workspace `system` may name a workspace other than their own."""
 
     name: Name
@@ -91,7 +91,7 @@ class KeyBody(Body):
         return self
 
 
-class RotateBody(Body):
+class RotateBody(Body, extra="forbid"):
     """When the old key ends."""
 
     overlap_s: Annotated[
