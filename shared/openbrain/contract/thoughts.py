@@ -180,7 +180,6 @@ class EndThoughtsQuery(QueryString, extra="forbid"):
     """The filters of the thoughts to end. At least one of source, metadata_id and metadata is needed."""
 
     selecting = frozenset({"source", "metadata_id", "metadata"})
-    lenient = frozenset({"source", "metadata_id"})
     objects = frozenset({"metadata"})
 
     source: Source | None = None

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from openbrain.domain.access.permissions import Permission
+from openbrain.domain.errors import Invalid
 from openbrain_api.handlers import ROUTES
-from tests.support.api.brain import Brain, http, refused, remembered
+from tests.support.api.brain import Brain, client_of, http, refused, remembered
 
 CHOOSING = {"dry_run", "erase", "destroy"}
 """Arguments that decide what a removal leaves."""
@@ -26,6 +27,18 @@ async def test_a_misspelt_filter_does_not_end_every_thought_of_a_source(brain: B
     problem = refused(wrong, 422, "metdata.sessionId")
     assert "is unknown: there are source, metadata_id, metadata, session_id, erase" in problem["message"]
     assert len(left) == 2
+
+
+async def test_an_empty_filter_does_not_end_every_thought_of_a_source(brain: Brain) -> None:
+    async with client_of(brain.app(), await brain.key()) as client:
+        await client.capture("said", source="chat", metadata={"id": "a"})
+        with pytest.raises(Invalid, match="metadata_id"):
+            await client.delete_thoughts(source="chat", metadata_id="")
+    async with http(brain.app(), await brain.key()) as client:
+        none = await client.delete("/v1/thoughts", params={"source": "chat", "metadata_id": ""})
+        refused(await client.delete("/v1/thoughts", params={"source": "", "metadata_id": "a"}), 422, "source")
+        assert none.json()["deleted"] == 0
+        assert len((await client.get("/v1/thoughts")).json()) == 1
 
 
 @pytest.mark.parametrize(
