@@ -246,6 +246,14 @@ def filled(**named: object) -> dict[str, object]:
     return {name: value for name, value in named.items() if value}
 
 
+def refuse_empty(filters: Mapping[str, object]) -> None:
+    """Raise `Invalid` for a filter without a value, as of an unset variable: without it, more would be selected."""
+    for name, value in filters.items():
+        empty = value == "" or (isinstance(value, Collection) and not isinstance(value, str | Mapping) and "" in value)
+        if empty and name != "session_id":  # which only adds
+            raise Invalid(name, "must not be empty: leave it out for all")
+
+
 def _worth_repeating(response: httpx.Response, raw: bytes, repeat: bool) -> bool:
     if response.status_code == 503:
         # If nothing was stored, any request may be repeated.

@@ -71,6 +71,17 @@ async def test_a_misspelt_filter_does_not_export_what_is_of_others(brain: Brain)
     assert "Bob" not in wrong.text
 
 
+@pytest.mark.parametrize("filters", [{"author": ""}, {"speaker": [""]}, {"matching": ""}])
+async def test_an_empty_filter_does_not_export_what_is_of_others(filters: dict[str, Any], brain: Brain) -> None:
+    name = "agent_id" if "author" in filters else next(iter(filters))
+    async with http(brain.app(), await brain.key()) as client:
+        await remembered(client, "Bob likes coffee")
+        refused(await client.get("/v1/brain/export", params={name: ""}), 422, name)
+    async with client_of(brain.app(), await brain.key()) as client:
+        with pytest.raises(Invalid, match="must not be empty"):
+            await anext(client.export(**filters))
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "misspelt"),
     [

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, Unpack
 
-from openbrain.client.wire import Wire, given, in_path, write_headers
+from openbrain.client.wire import Wire, given, in_path, refuse_empty, write_headers
 from openbrain.contract.thoughts import (
     ThoughtAnswer,
     ThoughtBatchStored,
@@ -13,7 +13,6 @@ from openbrain.contract.thoughts import (
     ThoughtStats,
     ThoughtStored,
 )
-from openbrain.domain.errors import Invalid
 
 THOUGHTS = "/v1/thoughts"
 Value = str | int | bool
@@ -96,9 +95,7 @@ class Thoughts:
         self, *, erase: bool = False, wait: int = 0, **filters: Unpack[ThoughtFilter]
     ) -> ThoughtsEnded:
         """End all thoughts that match the filters; at least one of source, metadata_id and metadata is needed."""
-        for name in ("source", "metadata_id"):
-            if filters.get(name) == "":  # left out, the others would end more than was meant
-                raise Invalid(name, "must not be empty: leave it out for all")
+        refuse_empty(filters)
         query, headers = {"erase": erase or None, **filters}, write_headers(wait=wait)
         return await self._wire.ask(
             ThoughtsEnded, "DELETE", THOUGHTS, query=query, headers=headers, repeat=False, well=(200, 202)

@@ -12,6 +12,7 @@ class ExportQuery(BrowseQuery, SubjectFilters, extra="forbid"):
     """The memories to export."""
 
     many = BrowseQuery.many | {"speaker"}
+    lenient = frozenset()
 
     cursor: Annotated[
         str | None, Field(pattern=CURSOR, description="The cursor of the last mark that was read: continue from there.")
