@@ -8,7 +8,7 @@ import pytest
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid
 from openbrain_api.handlers import ROUTES
-from tests.support.api.brain import Brain, client_of, http, refused, remembered
+from tests.support.api.brain import Brain, client_of, http, offer, refused, remembered
 
 CHOOSING = {"dry_run", "erase", "destroy"}
 """Arguments that decide what a removal leaves."""
@@ -27,6 +27,13 @@ async def test_a_misspelt_filter_does_not_end_every_thought_of_a_source(brain: B
     problem = refused(wrong, 422, "metdata.sessionId")
     assert "is unknown: there are source, metadata_id, metadata, session_id, erase" in problem["message"]
     assert len(left) == 2
+
+
+async def test_an_empty_author_does_not_end_what_others_wrote(brain: Brain) -> None:
+    async with client_of(brain.app(), await brain.key()) as client:
+        await client.remember(offer("Bob likes coffee", tags=["drinks"]))
+        with pytest.raises(Invalid, match="author"):
+            await client.forget_matching(author="", tags=["drinks"], dry_run=False)
 
 
 async def test_an_empty_filter_does_not_end_every_thought_of_a_source(brain: Brain) -> None:
