@@ -190,7 +190,7 @@ async def test_an_edited_policy_does_not_overwrite_that_of_another(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("openbrain_cli.operators.lifecycle.policy.subprocess.run", edited)
     with pytest.raises(Outdated, match="read them again"):
-        await terminal.run(key, "policy", "edit")
+        await terminal.run(key, "policy", "edit", VISUAL="vi")
 
     stands = await brain.store.policies.document("w1")
     assert stands is not None
