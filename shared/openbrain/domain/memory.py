@@ -249,7 +249,7 @@ def feedback_step(verdict: Verdict, confidence: float, moved: Moved, rules: Feed
     return size if up else -size
 
 
-_HEADING = re.compile(r"\s*#{1,6}[ \t]+(?P<words>[^\n]*?)[ \t]*#*[ \t]*(?:\n|$)")
+_HEADING = re.compile(r"\s*#{1,6}[ \t]+(?P<words>[^\n]*)")
 
 
 def names_of(memory: Memory) -> tuple[str, ...]:
@@ -267,5 +267,6 @@ def with_labels(tags: tuple[str, ...], labels: tuple[str, ...]) -> tuple[str, ..
 
 def _heading(content: str) -> str:
     match = _HEADING.match(content[: 2 * TITLE_CHARS])
-    words = match["words"].strip() if match else ""
+    # Not by the pattern: it would look for the closing marks from each of many spaces.
+    words = match["words"].rstrip(" \t").rstrip("#").strip() if match else ""
     return words if len(words) <= TITLE_CHARS else ""
