@@ -117,7 +117,7 @@ class Additions:
 
     def _duplicate(self, known: Memory, write: Write) -> Outcome:
         # A turn is recognised in any org: the agent's other key may have stored it in one that this key must not see.
-        if not sees(write.viewer, known, self._journal.now):
+        if write.memory.identity and not sees(write.viewer, known, self._journal.now):
             return Outcome(Status.REFUSED, error=Conflict("this turn is already stored where this key can't see it"))
         self._journal.duplicate(known, write.origin)
         return Outcome(Status.DUPLICATE, known)
