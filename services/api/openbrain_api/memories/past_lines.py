@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from openbrain.domain.access.visibility import DECIDING, Viewer
-from openbrain.domain.memory import Memory, Scope
+from openbrain.domain.memory import Memory, with_earlier
 from openbrain.ports.store.memories import HistoryEntry, Memories
 from openbrain_api.memories.chains import may_see
 
@@ -43,7 +43,4 @@ async def _moves(lines: Sequence[HistoryEntry], memory_id: str, memories: Memori
 
 
 def _undone(memory: Memory, move: HistoryEntry) -> Memory:
-    place = {name: value for name, value in (move.before or {}).items() if name in DECIDING}
-    if "memory_scope" in place:
-        place["memory_scope"] = Scope(place["memory_scope"])
-    return memory._replace(**place)
+    return with_earlier(memory, {name: value for name, value in (move.before or {}).items() if name in DECIDING})
