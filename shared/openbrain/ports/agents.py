@@ -145,8 +145,8 @@ class Sessions(Protocol):
         """End a session. If it is ended twice, the last hand-over counts."""
 
     async def promote(
-        self, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None = None
+        self, session: Session, viewer: Viewer, limit: int, origin: Origin, after: tuple[int, str] | None = None
     ) -> Promoted:
-        """Move memories of the session's agents that are not turns to the project, or to their agent if the session has
-        no project, and remove the expiry that the policy set; one that its writer set stays. A memory that the project
-        already has stays unchanged."""
+        """Move memories of the session's agents that are not turns, and whose org the viewer sees, to the project, or
+        to their agent if the session has no project, and remove the expiry that the policy set; one that its writer set
+        stays. A memory that the project already has stays unchanged."""
