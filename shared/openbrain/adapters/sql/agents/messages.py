@@ -133,6 +133,7 @@ def _sent_before(connection: Connection, workspace_id: str, key: str, hashed: st
     row = connection.execute(select(*_SHOWN, messages.c.content_hash).where(known)).mappings().first()
     if row is None:
         return None
-    if row["content_hash"] != hashed:
+    # An erased or cleaned message has no hash any more: then an equal key is enough.
+    if row["content_hash"] not in ("", hashed):
         raise Conflict("this idempotency key was used for another message: take a new key for a new message")
     return Message(**{name: value for name, value in row.items() if name != "content_hash"})

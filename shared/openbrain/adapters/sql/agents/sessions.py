@@ -87,16 +87,22 @@ class SqlSessions(TimedPart):
         return await self._write(_end, session, hand_over_id, at, origin)
 
     async def promote(
-        self, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None = None
+        self, session: Session, viewer: Viewer, limit: int, origin: Origin, after: tuple[int, str] | None = None
     ) -> Promoted:
-        return await self._write(_promote, session, limit, origin, after, self._clock.now())
+        return await self._write(_promote, session, viewer, limit, origin, after, self._clock.now())
 
 
 def _promote(
-    connection: Connection, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None, now: int
+    connection: Connection,
+    session: Session,
+    viewer: Viewer,
+    limit: int,
+    origin: Origin,
+    after: tuple[int, str] | None,
+    now: int,
 ) -> Promoted:
     agents = _agents(connection, session.workspace_id, session.agent_id, session.id)
-    return promote(connection, session, agents, limit, origin, after, now)
+    return promote(connection, session, viewer, agents, limit, origin, after, now)
 
 
 def _end(connection: Connection, session: Session, hand_over_id: str | None, at: int, origin: Origin) -> Session:

@@ -228,7 +228,7 @@ def _clean_table(
         if table is standing_queries and changes:
             forget_vectors(connection, operation.workspace_id, [query_id for (query_id,) in changes])
         for key, new in changes.items():
-            connection.execute(update(table).where(_row_of(keys, key)).values(new))
+            connection.execute(update(table).where(_row_of(keys, key)).values({**new, **kept.hashes}))
     return len(changes), tuple(rows[-1][: len(keys)]) if len(rows) == _AT_ONCE else None
 
 

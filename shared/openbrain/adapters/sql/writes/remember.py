@@ -13,7 +13,7 @@ from openbrain.adapters.sql.writes.dedupe import dedupe_key, release, stands_for
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
 from openbrain.adapters.sql.writes.expiry import by_policy
 from openbrain.adapters.sql.writes.idempotency import Claims
-from openbrain.adapters.sql.writes.superseding import supersede
+from openbrain.adapters.sql.writes.superseding import sees, supersede
 from openbrain.domain.errors import Conflict, Invalid, TryLater
 from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.store.writes import Outcome, Status, Write
@@ -73,7 +73,8 @@ class Additions:
         done |= self._standing(missing) if missing else {}
         for index, key in self._keys.items():
             if key is not None and index not in done:
-                done[index] = _repeated(self._journal, self._writes[index], done[firsts[key]])
+                first = done[firsts[key]]
+                done[index] = first if first.memory is None else self._duplicate(first.memory, self._writes[index])
         return done
 
     def _insert(self, indexes: Sequence[int]) -> list[int]:
@@ -102,8 +103,7 @@ class Additions:
             if holder.id == memory.id:
                 done[index] = Outcome(Status.CREATED, holder)
             elif known := stands_for(self._connection, holder, memory, self._journal.now):
-                self._journal.duplicate(known, self._writes[index].origin)
-                done[index] = Outcome(Status.DUPLICATE, known)
+                done[index] = self._duplicate(known, self._writes[index])
             else:
                 due[index] = holder
         if due:
@@ -114,6 +114,13 @@ class Additions:
             again = {index: self._writes[index] for index in due}
             done |= Additions(self._connection, self._journal, again).outcomes()
         return done
+
+    def _duplicate(self, known: Memory, write: Write) -> Outcome:
+        # A turn is recognised in any org: the agent's other key may have stored it in one that this key must not see.
+        if write.memory.identity and not sees(write.viewer, known, self._journal.now):
+            return Outcome(Status.REFUSED, error=Conflict("this turn is already stored where this key can't see it"))
+        self._journal.duplicate(known, write.origin)
+        return Outcome(Status.DUPLICATE, known)
 
 
 def _key(write: Write) -> str | None:
