@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import AsyncIterator, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,6 @@ from tests.servers.plugin import Starter
 from tests.servers.processes.process import ServerProcess
 from tests.support.processes.tcp_proxy import TcpProxy
 from tests.support.streams.consumers import Looks, Seen, eventually, looking, publish, scaled, service, started, stored
-
-Trouble = Callable[[Any], Awaitable[object]]
 
 
 @pytest.fixture(params=("valkey", "redis"))

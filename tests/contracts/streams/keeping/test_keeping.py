@@ -24,8 +24,6 @@ from tests.servers.processes.process import ServerProcess
 from tests.support.streams.consumers import scaled, stored
 from tests.support.waiting import PATIENCE_S
 
-DAY_MS = 86_400_000
-
 
 @pytest.fixture(params=("valkey", "redis"))
 def server(request: pytest.FixtureRequest, private_server: Starter) -> ServerProcess:
