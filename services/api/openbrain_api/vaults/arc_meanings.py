@@ -13,7 +13,7 @@ import structlog
 
 from openbrain.domain.caches import Lru
 from openbrain.domain.errors import OpenBrainError
-from openbrain.domain.tasks import cancel
+from openbrain.domain.tasks import cancel, chunks
 from openbrain.ports.models import TokenEncoder
 from openbrain_api.recall.comparing.similarity import SHARE_OF_BEST, floor
 
@@ -71,10 +71,8 @@ class ArcMeanings:
         return self._states.get(workspace_id, states)
 
     async def _make(self, encoder: TokenEncoder, workspace_id: str, texts: Mapping[str, str]) -> None:
-        keys = list(texts)
         try:
-            for start in range(0, len(keys), BATCH):
-                some = keys[start : start + BATCH]
+            for some in chunks(list(texts), BATCH):
                 made = await encoder.encode([texts[key] for key in some])
                 states = self._states.get(workspace_id)
                 if states is None:  # evicted by questions of other workspaces

@@ -21,6 +21,7 @@ from sqlalchemy.dialects import mysql, sqlite
 from sqlalchemy.sql.dml import Insert
 
 from openbrain.adapters.sql.engine.database import SQLITE
+from openbrain.domain.tasks import chunks as parts
 
 T = TypeVar("T")
 Row = TypeVar("Row", bound=tuple[Any, ...])
@@ -66,8 +67,8 @@ def upsert(connection: Connection, table: str, fixed: Sequence[str], changing: S
 
 
 def chunks(items: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+    """Yield the items in parts that fit into one statement."""
+    return parts(items, size)
 
 
 def among(
