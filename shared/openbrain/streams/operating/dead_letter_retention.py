@@ -12,8 +12,8 @@ from openbrain.settings import Streams
 from openbrain.streams.dead_letters.listing import Box, boxes
 from openbrain.streams.operating.eviction import shrink, sizes
 from openbrain.streams.operating.trim import remove
-from openbrain.streams.redis.connection import ask
-from openbrain.streams.redis.entry_ids import first_part
+from openbrain.streams.redis.connection import ask, server_time
+from openbrain.streams.redis.entry_ids import age_s
 from openbrain.streams.redis.memory import memory_of
 
 ALARM_AT = 0.8
@@ -45,13 +45,13 @@ async def survey(client: Redis, settings: Streams) -> Sequence[Filled]:
     known = {box.key: box for box in boxes(settings)}
     used = await sizes(client, known)
     budget = settings.tuning.dead_share * (await memory_of(client, settings)).limit
-    seconds, micros = await client.time()
+    now = await server_time(client)
     filled = []
     for key, size in used.items():
         first = await ask(client, "XRANGE", key, "-", "+", "COUNT", 1)
         if not first:
             continue
-        age = max(0.0, seconds + micros / 1e6 - first_part(first[0][0]) / 1000)
+        age = age_s(first[0][0], now)
         filled.append(
             Filled(
                 box=known[key],
@@ -110,8 +110,7 @@ class DeadKeeping:
         """Drop letters that are too old, then the oldest until the budget is met."""
         if not ripe:
             return {}
-        seconds, _ = await client.time()
-        oldest = (round((seconds - self._settings.dead_retention_s) * 1000), 0)
+        oldest = (await server_time(client) // 1000 - round(self._settings.dead_retention_s * 1000), 0)
         removed = {item.box.key: await remove(client, item.box.key, oldest) for item in ripe}
         others = [box.key for box in boxes(self._settings) if box.key not in removed]
         used = sum((await sizes(client, others)).values())

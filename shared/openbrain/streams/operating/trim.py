@@ -12,7 +12,7 @@ from openbrain.ports.streams import OutsideGroup
 from openbrain.settings import Streams
 from openbrain.streams.monitoring.gauges import groups_of
 from openbrain.streams.redis import scripts
-from openbrain.streams.redis.connection import ask
+from openbrain.streams.redis.connection import ask, server_time
 from openbrain.streams.redis.entry_ids import in_order
 from openbrain.streams.redis.keys import retry_states
 
@@ -74,8 +74,7 @@ async def trim(client: Redis, streams: Mapping[str, Sequence[str]], retention_s:
     Entries younger than `retention_s` by the server's clock are kept, and those that a registered group has not
     acknowledged.
     """
-    seconds, micros = await client.time()
-    oldest = (int((seconds + micros / 1e6 - retention_s) * 1000), 0)
+    oldest = (await server_time(client) // 1000 - round(retention_s * 1000), 0)
     reports = []
     for stream, groups in streams.items():
         if await client.exists(stream):

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.envelope import FIELD_BYTES
 from openbrain.ports.streams import StreamedBroadcast
 from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_writer import believable, stream_of
@@ -15,7 +15,6 @@ from openbrain.streams.redis.outage import Link, absence
 ENTRIES = 200
 """Entries per read, at most."""
 AGAIN_S = 0.5
-_FIELD = FIELD.encode()
 
 
 class RedisBroadcastStream(Connecting):
@@ -38,9 +37,9 @@ class RedisBroadcastStream(Connecting):
         entries = response[0][1] if response else ()
         numbered = [(first_part(entry), fields) for entry, fields in entries]
         broadcasts = [
-            StreamedBroadcast(number, fields[_FIELD])
+            StreamedBroadcast(number, fields[FIELD_BYTES])
             for number, fields in numbered
-            if fields and _FIELD in fields and believable(number, after)
+            if fields and FIELD_BYTES in fields and believable(number, after)
         ]
         if numbered and not broadcasts:  # skipped entries would be returned again at once
             await asyncio.sleep(min(wait_s, AGAIN_S))

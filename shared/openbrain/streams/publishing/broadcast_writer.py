@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import orjson
 from redis.asyncio import Redis
 
-from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.envelope import FIELD_BYTES
 from openbrain.domain.events.streams import BROADCAST
 from openbrain.streams.operating.trim import remove
 from openbrain.streams.redis.connection import ask, errors_as_try_later
@@ -60,7 +60,7 @@ async def held(client: Redis, stream: str, number: int) -> bytes | None:
     """Return the event with this number in the stream (full name)."""
     with errors_as_try_later(_WHAT):
         entries = await ask(client, "XRANGE", stream, f"{number}-0", f"{number}-0")
-    return next((fields.get(FIELD.encode()) for _, fields in entries), None)
+    return next((fields.get(FIELD_BYTES) for _, fields in entries), None)
 
 
 async def trim(client: Redis, stream: str, before: int) -> int:
