@@ -9,7 +9,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, exists, func, insert
 from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import among, chunks, insert_missing
 from openbrain.adapters.sql.memories.conditions import LIVING
-from openbrain.adapters.sql.schema.agent_tables import mailboxes, match_queue, messages, standing_queries
+from openbrain.adapters.sql.schema.agent_tables import LIVE_QUERY, mailboxes, match_queue, messages, standing_queries
 from openbrain.adapters.sql.schema.tables import api_keys, memories, workspaces
 from openbrain.domain.ids import uuid7
 from openbrain.ports.subscriptions import Match, MatchedMemory, QueuedMemory
@@ -85,7 +85,7 @@ def _current(connection: Connection, revisions: Mapping[str, int], now: int) -> 
 def of_open_keys(connection: Connection, queries: Collection[str], now: int) -> set[str]:
     """Return the ids of live queries whose key is open. Queries of a replaced key move to the key that replaced it."""
     table = standing_queries.c
-    query = select(table.id, table.key_id).where(table.deleted_at.is_(None))
+    query = select(table.id, table.key_id).where(LIVE_QUERY)
     keys = {row.id: row.key_id for row in among(connection, query, table.id, queries)}
     open_keys = _open(connection, set(keys.values()), now)
     for ended in set(keys.values()) - open_keys:

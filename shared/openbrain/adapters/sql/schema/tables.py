@@ -7,6 +7,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Computed, Float, Index, Inte
 
 from openbrain.adapters.sql.schema import agent_tables, lifecycle_tables, signal_tables, vault_tables
 from openbrain.adapters.sql.schema.column_types import (
+    ERROR_CHARS,
     ascii_name,
     count,
     empty,
@@ -118,9 +119,9 @@ memories = Table(
     Column("text_revision", BigInteger, nullable=False, server_default=text("0")),
     Column("vector_revision", BigInteger, nullable=False, server_default=text("0")),
     count("passages_high"),
-    empty("text_error", name(1000)),
+    empty("text_error", name(ERROR_CHARS)),
     Column("text_error_revision", BigInteger, nullable=False, server_default=text("0")),
-    empty("vector_error", name(1000)),
+    empty("vector_error", name(ERROR_CHARS)),
     Column("vector_error_revision", BigInteger, nullable=False, server_default=text("0")),
     Column("wants_vector", Boolean, nullable=False),
     empty("title", name(200)),
@@ -291,7 +292,7 @@ operations = Table(
     count("done"),
     Column("total", Integer),
     Column("result", long_text()),
-    empty("error", name(1000)),
+    empty("error", name(ERROR_CHARS)),
     Column("cancel_requested", Boolean, nullable=False),
     # The holder, and the end of its hold; '' and 0 while queued and when ended.
     empty("holder", name(200)),

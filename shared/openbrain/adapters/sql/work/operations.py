@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, or_, select,
 
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import database_now, first_of, insert_missing, older_than
+from openbrain.adapters.sql.schema.column_types import ERROR_CHARS
 from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import leases
@@ -20,7 +21,6 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.store.operations import TRACES, Operation, OperationStatus, Progress
 from openbrain.ports.store.writes import PURGE
 
-ERROR_CHARS = 1000
 LAST_PURGE = "last purge"
 """A row among the leases that holds one value for all replicas; nobody acquires it."""
 PAUSE = MICROSECONDS
