@@ -9,7 +9,7 @@ import structlog
 
 from openbrain.domain.ids import BUCKETS
 from openbrain.domain.ids import bucket as bucket_of
-from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.domain.tasks import chunks
 from openbrain.observability import metrics
 from openbrain.ports.clock import Clock
@@ -50,7 +50,7 @@ class ComparisonOptions:
     """Look at recent changes again after the grace time; otherwise leave them for the next comparison."""
     grace: int = 60 * MICROSECONDS
     """Changes younger than this are left to their own events."""
-    retention: int = 7 * 86_400 * MICROSECONDS
+    retention: int = 7 * DAY
     """Tombstones older than this are removed: no stream holds an event from before them."""
 
 

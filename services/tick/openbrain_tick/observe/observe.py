@@ -5,7 +5,7 @@ from pathlib import Path
 
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import NotFound
-from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.memory import DAY, HOUR, MICROSECONDS
 from openbrain.domain.tasks import in_thread
 from openbrain.domain.times import to_datetime, to_iso
 from openbrain.ports.store.vault import Tick, TickJob, Ticks, TickState
@@ -60,12 +60,12 @@ async def recent_sessions(job: TickJob, ports: Ports, report: Report) -> tuple[S
     folder = ports.transcripts
     if not job.extract or folder is None:
         return ()
-    since_us = report.now_us - round(ports.since_h * 3600 * MICROSECONDS)
+    since_us = report.now_us - round(ports.since_h * HOUR)
     for done in await ports.store.ticks.ticks(job.workspace_id, LOOK_BACK_TICKS):
         if done.state is TickState.COMPLETED and await _extracted(done, ports.store.ticks):
             since_us = min(since_us, (done.started_at or done.requested_at) - MARGIN_S * MICROSECONDS)
             break
-    since_us = max(since_us, report.now_us - MOST_DAYS * 86_400 * MICROSECONDS)
+    since_us = max(since_us, report.now_us - MOST_DAYS * DAY)
     within = window(to_iso(since_us), "", to_datetime(report.now_us))
     wanted = Filter(project=None, min_turns=ports.min_turns)
     unread: list[Path] = []

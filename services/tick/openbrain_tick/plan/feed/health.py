@@ -7,8 +7,8 @@ from typing import Final
 
 import orjson
 
+from openbrain.domain.memory import DAY
 from openbrain.domain.times import to_iso
-from openbrain.vault.pages.arc_parsing import DAY_US
 from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.plan.arcs.heat import older
 from openbrain_tick.plan.arcs.signals import GRAVE, Standing
@@ -56,7 +56,7 @@ def health(plan: Plan, shown: Sequence[Standing]) -> Health:
     """Health of the planned vault, with its open signals."""
     arcs = plan.arcs()
     ids = {arc.id for arc in arcs}
-    week = plan.now_us - _FRESH_DAYS * DAY_US
+    week = plan.now_us - _FRESH_DAYS * DAY
     joined = fresh = 0
     for arc in arcs:
         joined += not ids.isdisjoint(arc.links)
