@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from openbrain.vault.front_matter.document import Page, read
+from openbrain.vault.markers.fences import line_break_of
 from openbrain.vault.markers.redaction import quotable_line
 from openbrain.vault.markers.transcripts import Record
 from openbrain_tick.plan.plan import Plan
@@ -74,8 +75,7 @@ def _table(steps_taken: Sequence[Step]) -> list[str]:
 
 
 def _with_table(table: Sequence[str], body: str) -> str:
-    end = "\r\n" if "\r\n" in body else "\n"
-    return body.rstrip() + end.join(table)
+    return body.rstrip() + line_break_of(body).join(table)
 
 
 def _params(given: Mapping[str, Any]) -> str:
