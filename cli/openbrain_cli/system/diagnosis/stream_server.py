@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.settings import Streams
-from openbrain.streams.operating.dead_letter_retention import ALARM_AT, Filled, survey
+from openbrain.streams.operating.dead_letter_retention import ALARM_AT, BoxUsage, survey
 from openbrain.streams.redis.connection import AWAY, connect, server_time, without_login
 from openbrain_cli.system.diagnosis.check_result import CheckResult, clock_problems, found, timed
 
@@ -60,7 +60,7 @@ def _losing(info: Mapping[str, Any], product: str, version: str) -> Sequence[str
     return problems
 
 
-def _dead(letters: Sequence[Filled]) -> Sequence[str]:
+def _dead(letters: Sequence[BoxUsage]) -> Sequence[str]:
     problems = []
     for letter in letters:
         problem = f"{letter.letters} dead letters of {letter.box.stream} for {letter.box.group}"

@@ -13,7 +13,7 @@ from openbrain.domain.events.envelope import FIELD_BYTES
 from openbrain.domain.events.streams import BROADCAST
 from openbrain.settings import Streams
 from openbrain.settings.tuning import StreamTuning
-from openbrain.streams.publishing.broadcast_writer import believable
+from openbrain.streams.publishing.broadcast_writer import is_plausible
 from openbrain.streams.redis.connection import AWAY, ask, connect, disconnect, is_gone
 from openbrain.streams.redis.entry_ids import after_number, first_part
 
@@ -55,7 +55,7 @@ class BroadcastStream:
         broadcasts = [
             (first_part(entry), self._broadcast(entry, fields))
             for entry, fields in entries
-            if believable(first_part(entry), seq)
+            if is_plausible(first_part(entry), seq)
         ]
         if not broadcasts:  # skipped entries would be returned again at once
             await asyncio.sleep(min(wait_s, AGAIN_S))

@@ -44,7 +44,7 @@ def plan(settings: Streams) -> dict[str, tuple[str, ...]]:
     return groups
 
 
-def waited_for(
+def with_outside_groups(
     plan: Mapping[str, Sequence[str]], settings: Streams, outside: Sequence[OutsideGroup]
 ) -> dict[str, tuple[str, ...]]:
     """Return the plan with the registered external readers."""
@@ -56,7 +56,7 @@ def waited_for(
     return waited
 
 
-async def remake(client: Redis, settings: Streams, outside: Sequence[OutsideGroup]) -> int:
+async def recreate_groups(client: Redis, settings: Streams, outside: Sequence[OutsideGroup]) -> int:
     """Recreate registered external groups that the server lost, at the beginning of their streams; return how many.
     Raises redis-py's errors."""
     made = 0
