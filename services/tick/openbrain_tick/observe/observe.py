@@ -13,7 +13,7 @@ from openbrain.vault.pages.index import Scan
 from openbrain_tick.observe.signals import alarm_of, probed, raise_signals
 from openbrain_tick.observe.transcripts import extracted
 from openbrain_tick.plan.arcs.incidents import unclosed
-from openbrain_tick.plan.arcs.signals import standing
+from openbrain_tick.plan.arcs.signals import page_signals
 from openbrain_tick.plan.deterministic import World
 from openbrain_tick.plan.extract import Bundle, Filter, Session, window
 from openbrain_tick.plan.plan_only import plan_only
@@ -30,9 +30,9 @@ MOST_SIGNALS = 1000
 
 async def observe(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tuple[World, Scan]:
     """The state outside the vault, and a scan of its pages. Also raises the signals of pages, except in a dry run."""
-    seen = await plan_only(vault, now_us, lambda plan: standing(plan, {}))
+    seen = await plan_only(vault, now_us, lambda plan: page_signals(plan, {}))
     probes = await probed(ports.prober, ports.probes, seen.made)
-    shown = standing(seen.plan, probes) if probes else seen.made
+    shown = page_signals(seen.plan, probes) if probes else seen.made
     ended: Mapping[str, str] = {}
     rows: Mapping[str, str] = {}
     if not job.dry_run:
@@ -41,8 +41,8 @@ async def observe(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tupl
         )
     viewer, signals = Viewer(workspace_id=vault.workspace_id, agent_id=""), ports.store.signals
     present = await signals.present(viewer, MOST_SIGNALS)
-    over = unclosed(seen.plan.pages.values()) - {signal.id for signal in present.signals}
-    incidents = {item: await signals.signal(viewer, item) for item in sorted(over)}
+    unclosed_ended = unclosed(seen.plan.pages.values()) - {signal.id for signal in present.signals}
+    incidents = {item: await signals.signal(viewer, item) for item in sorted(unclosed_ended)}
     world = World(
         ended=ended,
         rows=rows,

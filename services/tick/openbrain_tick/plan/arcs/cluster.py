@@ -57,7 +57,7 @@ def cluster(plan: Plan, sessions: Iterable[Session], earlier: Callable[[str], Se
 
 
 def note_activity(plan: Plan, sessions: Iterable[Session]) -> None:
-    """Write the end of each arc's last session into its page. From then on `age` updates the arc's status."""
+    """Write the end of each arc's last session into its page, by which `update_status` then goes."""
     ends = {session.session_id: session.end for session in sessions}
     for arc in [arc for arc in plan.arcs() if arc.session_count and arc.writable]:
         last = max((ends[item] for item in arc.sessions if item in ends), default=None)
@@ -65,7 +65,7 @@ def note_activity(plan: Plan, sessions: Iterable[Session]) -> None:
             plan.edit(arc, {"last_activity": last.isoformat()})
 
 
-def age(plan: Plan) -> None:
+def update_status(plan: Plan) -> None:
     """Update the status of arcs whose last activity is known: arcs without new sessions do not stay active."""
     now = to_datetime(plan.now_us)
     for arc in plan.arcs():
