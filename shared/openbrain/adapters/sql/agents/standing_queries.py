@@ -23,7 +23,7 @@ from openbrain.adapters.sql.schema.agent_tables import (
     standing_webhooks,
 )
 from openbrain.adapters.sql.schema.column_types import to_bytes, to_vector
-from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.schema.tables import OPEN_WORKSPACE, workspaces
 from openbrain.domain import limits
 from openbrain.domain.access.visibility import Criteria, Viewer
 from openbrain.domain.errors import Conflict, NotFound
@@ -118,7 +118,7 @@ def _add(
     vectors: Mapping[str, "array[float]"],
     webhook: QueryWebhook | None,
 ) -> StandingQuery:
-    known = select(workspaces.c.id).where(workspaces.c.id == query.workspace_id, workspaces.c.deleted_at.is_(None))
+    known = select(workspaces.c.id).where(workspaces.c.id == query.workspace_id, OPEN_WORKSPACE)
     # A shared lock: the workspace can't be closed meanwhile.
     if connection.scalar(known.with_for_update(read=True)) is None:
         raise NotFound("no such workspace")

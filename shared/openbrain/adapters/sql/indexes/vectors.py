@@ -114,7 +114,7 @@ class SqlVectors(TimedPart):
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
         """Remove unused vectors. One scan of all passages serves the waiting purges too."""
-        if not await unused_vectors.standing(self._database, inputs):
+        if not await unused_vectors.existing_inputs(self._database, inputs):
             return 0
         awaited = await self._read(unused_vectors.awaited_inputs)
         return await unused_vectors.drop(self._database, {*inputs, *awaited})

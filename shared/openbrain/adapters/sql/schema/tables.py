@@ -3,7 +3,22 @@
 Times are microseconds since 1970, UTC. Absent strings are '' instead of NULL, so that a plain comparison suffices.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, Computed, Float, Index, Integer, Table, column, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ColumnElement,
+    Computed,
+    Float,
+    Index,
+    Integer,
+    Table,
+    and_,
+    column,
+    exists,
+    or_,
+    text,
+)
 
 from openbrain.adapters.sql.schema import agent_tables, lifecycle_tables, signal_tables, vault_tables
 from openbrain.adapters.sql.schema.column_types import (
@@ -44,6 +59,8 @@ workspaces = Table(
     Column("signal_seq", BigInteger, nullable=False, server_default=text("0")),
 )
 
+OPEN_WORKSPACE = workspaces.c.deleted_at.is_(None)
+
 workspace_usage = Table(
     "workspace_usage",
     metadata,
@@ -75,6 +92,15 @@ api_keys = Table(
     # MCP toolsets, in JSON; NULL for the core only.
     Column("toolsets", long_text(), nullable=True),
 )
+
+OF_OPEN_WORKSPACE = ~exists().where(workspaces.c.id == api_keys.c.workspace_id, ~OPEN_WORKSPACE)
+"""The condition for keys whose workspace is not being deleted."""
+
+
+def valid_key(now: int) -> ColumnElement[bool]:
+    """Return the condition for keys that are neither revoked nor expired."""
+    return and_(api_keys.c.revoked_at.is_(None), or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now))
+
 
 BY_AGE = "ix_memories_workspace_id_created_at"
 BY_PROJECT = "ix_memories_workspace_id_project"

@@ -12,7 +12,7 @@ from openbrain.adapters.sql.engine.statements import first_of, insert_missing
 from openbrain.adapters.sql.schema.column_types import ERROR_CHARS
 from openbrain.adapters.sql.schema.signal_tables import webhook_dead_letters as letters
 from openbrain.adapters.sql.schema.signal_tables import webhooks
-from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.schema.tables import OPEN_WORKSPACE, workspaces
 from openbrain.adapters.sql.signals.rows import remove_rows
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.signals.values import SEVERITIES
@@ -61,7 +61,7 @@ class SqlWebhooks(TimedPart):
             select(webhooks)
             .join(workspaces, workspaces.c.id == webhooks.c.workspace_id)
             .where(webhooks.c.disabled_at.is_(None), webhooks.c.next_attempt_at <= now)
-            .where(workspaces.c.signal_seq > webhooks.c.cursor_seq, workspaces.c.deleted_at.is_(None))
+            .where(workspaces.c.signal_seq > webhooks.c.cursor_seq, OPEN_WORKSPACE)
             .order_by(webhooks.c.id <= after, webhooks.c.id)
             .limit(limit)
         )
@@ -112,7 +112,7 @@ class SqlWebhookLetters(Part):
         live = (
             select(webhooks)
             .join(workspaces, workspaces.c.id == webhooks.c.workspace_id)
-            .where(webhooks.c.disabled_at.is_(None), workspaces.c.deleted_at.is_(None))
+            .where(webhooks.c.disabled_at.is_(None), OPEN_WORKSPACE)
         )
 
         def read(connection: Connection) -> list[tuple[Webhook, WebhookDeadLetter]]:
@@ -154,7 +154,7 @@ def _advance(webhook_id: str, seq: int, values: dict[str, Any]) -> Update:
 def _add(connection: Connection, webhook: Webhook, most: int) -> Webhook:
     # Lock the workspace's row: two concurrent calls can't both add the last allowed webhook.
     query = select(workspaces.c.signal_seq).where(workspaces.c.id == webhook.workspace_id)
-    seq = connection.scalar(query.where(workspaces.c.deleted_at.is_(None)).with_for_update())
+    seq = connection.scalar(query.where(OPEN_WORKSPACE).with_for_update())
     if seq is None:
         raise NotFound("no such workspace")
     # A retry after a lost response finds its own row.

@@ -68,13 +68,13 @@ class SqlOperations(TimedPart):
         values: dict[str, Any] = {"done": progress.done, "total": progress.total, "result": json_text(progress.result)}
         status = OperationStatus.DONE if progress.finished else OperationStatus.RUNNING
         pause = PAUSE if progress.waits else 0
-        return await self._write(_let_go, operation_id, holder, status, now, values, pause)
+        return await self._write(_release, operation_id, holder, status, now, values, pause)
 
     async def end_operation(
         self, operation_id: str, holder: str, status: OperationStatus, error: str = ""
     ) -> Operation | None:
         now, values = self._clock.now(), {"error": error[:ERROR_CHARS]}
-        return await self._write(_let_go, operation_id, holder, status, now, values)
+        return await self._write(_release, operation_id, holder, status, now, values)
 
     async def runs(self, operation: Operation) -> bool:
         mine = table.c.id == operation.id, OPEN, ~table.c.cancel_requested
@@ -178,7 +178,7 @@ def _hold(connection: Connection, holder: str, kinds: Sequence[str], now: int, s
     return _one(connection, table.c.id == operation_id)
 
 
-def _let_go(
+def _release(
     connection: Connection,
     operation_id: str,
     holder: str,

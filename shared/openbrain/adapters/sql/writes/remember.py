@@ -70,7 +70,7 @@ class Additions:
         own = [index for index, key in self._keys.items() if key is None or firsts[key] == index]
         missing = self._insert(own)
         done = {index: self._created(index) for index in own if index not in missing}
-        done |= self._standing(missing) if missing else {}
+        done |= self._existing(missing) if missing else {}
         for index, key in self._keys.items():
             if key is not None and index not in done:
                 done[index] = _repeated(self._journal, self._writes[index], done[firsts[key]])
@@ -89,7 +89,7 @@ class Additions:
         self._journal.created(write.memory, write.origin)
         return Outcome(Status.CREATED, write.memory)
 
-    def _standing(self, indexes: Sequence[int]) -> dict[int, Outcome]:
+    def _existing(self, indexes: Sequence[int]) -> dict[int, Outcome]:
         by_key = locked_reads.holders(self._connection, [key for index in indexes if (key := self._keys[index])])
         by_id = locked_reads.by_id(self._connection, [self._writes[index].memory.id for index in indexes])
         done: dict[int, Outcome] = {}

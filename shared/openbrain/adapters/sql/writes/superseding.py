@@ -43,7 +43,7 @@ def sees(viewer: Viewer, memory: Memory, now: int) -> bool:
     return matches(visible(viewer, Criteria(), now), memory)
 
 
-def moved_on(connection: Connection, viewer: Viewer, old: Memory, now: int) -> Conflict:
+def ended_error(connection: Connection, viewer: Viewer, old: Memory, now: int) -> Conflict:
     """Return the error for changing a memory that was superseded or has ended otherwise."""
     head = locked_reads.head(connection, old.id)
     if head is None or not sees(viewer, head, now):
@@ -56,7 +56,7 @@ def _overtaken(connection: Connection, journal: Journal, write: Write, old: Memo
     head = locked_reads.head(connection, old.id)
     if head is not None and says_the_same(write.memory, head) and sees(write.viewer, head, journal.now):
         return _known(journal, write, head)
-    raise moved_on(connection, write.viewer, old, journal.now)
+    raise ended_error(connection, write.viewer, old, journal.now)
 
 
 def _known(journal: Journal, write: Write, existing: Memory) -> Outcome:

@@ -14,7 +14,7 @@ from openbrain.adapters.sql.schema.tables import MERGED, memories, memory_lineag
 from openbrain.adapters.sql.tenants.lifecycle.applying import change_use, note_of, origin_of, runs
 from openbrain.adapters.sql.tenants.lifecycle.subjects import with_use
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
-from openbrain.adapters.sql.writes.editing import make_way, store_edit
+from openbrain.adapters.sql.writes.editing import free_key, store_edit
 from openbrain.adapters.sql.writes.erasing import locked
 from openbrain.adapters.sql.writes.quotas import admit, admit_more, total
 from openbrain.domain.errors import Conflict, QuotaExceeded
@@ -88,7 +88,7 @@ def _return(connection: Connection, journal: Journal, operation: Operation, chan
     key = dedupe_key(after) if orjson.loads(change.before)["deduped"] else None
     admit(connection, after.workspace_id, total([after]), journal.now)
     if key is not None:
-        make_way(connection, journal, after, key)
+        free_key(connection, journal, after, key)
     changed: dict[str, Any] = {"reason": None, "archived_at": None, "dedupe_key": key}
     changed |= {"revision": after.revision, "updated_at": after.updated_at}
     connection.execute(update(memories).where(memories.c.id == row.id).values(changed))
