@@ -11,6 +11,7 @@ from sqlalchemy import Connection, and_, delete, or_, select, update
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import along, chunks
 from openbrain.adapters.sql.indexes import unused_vectors
+from openbrain.adapters.sql.memories.rows import locked_rows
 from openbrain.adapters.sql.schema.tables import (
     BY_AGE,
     former_inputs,
@@ -26,7 +27,7 @@ from openbrain.adapters.sql.signals.broadcast_log import stream_of
 from openbrain.adapters.sql.tenants import tenant_rows
 from openbrain.adapters.sql.work import operations as queue
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR
-from openbrain.adapters.sql.writes.erasing import blank, inputs_of, locked
+from openbrain.adapters.sql.writes.erasing import blank, inputs_of
 from openbrain.domain.errors import NotFound
 from openbrain.domain.memory import Reason
 from openbrain.ports.store.operations import Operation
@@ -94,7 +95,7 @@ def erase_all(connection: Connection, workspace_id: str, limit: int, since: int 
     following = mine if since is None else and_(mine, memories.c.created_at >= since)
     oldest = select(memories.c.id).where(following).order_by(*_OLDEST).limit(limit)
     ids = connection.scalars(along(oldest, memories, BY_AGE)).all()
-    rows = locked(connection, and_(memories.c.id.in_(ids), mine)) if ids else []
+    rows = locked_rows(connection, and_(memories.c.id.in_(ids), mine)) if ids else []
     if rows:
         blank(connection, rows, SYSTEM_ACTOR, "", now, keep_passages=True)
     return Ended(len(rows), max((row.created_at for row in rows), default=None))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import Connection, delete, func, select, update
 
+from openbrain.adapters.sql.memories.rows import locked_rows
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as table
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, columns_of, memory_from_row
@@ -15,7 +16,6 @@ from openbrain.adapters.sql.tenants.lifecycle.applying import change_use, note_o
 from openbrain.adapters.sql.tenants.lifecycle.subjects import with_use
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.editing import free_key, store_edit
-from openbrain.adapters.sql.writes.erasing import locked
 from openbrain.adapters.sql.writes.quotas import admit, admit_more, total
 from openbrain.domain.errors import Conflict, QuotaExceeded
 from openbrain.domain.memory import Change as Changed
@@ -50,7 +50,7 @@ def undo(
     following = table.c.action == action.value, table.c.memory_id > last
     query = select(*_COLUMNS).where(*mine, *following).order_by(table.c.memory_id).limit(limit).with_for_update()
     changes = [_Kept(*row) for row in connection.execute(query)]
-    rows = {row.id: row for row in locked(connection, memories.c.id.in_([change.memory_id for change in changes]))}
+    rows = {row.id: row for row in locked_rows(connection, memories.c.id.in_([change.memory_id for change in changes]))}
     journal, became = Journal(now), defaultdict[Undone, list[int]](list)
     for change in changes:
         row = rows.get(change.memory_id)
