@@ -24,7 +24,7 @@ _NAMES = ", ".join(MEMORY_COLUMNS)
 _MOST = 4096
 _LONG_CHARS = 8_000
 """Rows with longer contents are not kept."""
-_STANDING = "SELECT id, revision, version, updated_at, passages_high FROM memories WHERE id IN ({these})"
+_REVISIONS = "SELECT id, revision, version, updated_at, passages_high FROM memories WHERE id IN ({these})"
 
 
 def memory_columns(connection: Connection) -> Sequence[ColumnElement[Any]]:
@@ -101,7 +101,7 @@ def indexable(connection: Connection, ids: Sequence[str], kept: Mapping[str, Mem
     """Return the rows by id: kept ones if they are current, otherwise from the database."""
     fresh: dict[str, Memory] = {}
     for some in chunks(list(kept)):
-        statement = _STANDING.format(these=slots(connection, len(some)))
+        statement = _REVISIONS.format(these=slots(connection, len(some)))
         standing = connection.exec_driver_sql(statement, tuple(some)).fetchall()
         for memory_id, revision, version, updated_at, high in standing:
             row = kept[memory_id]

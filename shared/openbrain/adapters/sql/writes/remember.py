@@ -9,7 +9,7 @@ from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.inserts import insert_memories
 from openbrain.adapters.sql.schema.memory_rows import row_from_memory
 from openbrain.adapters.sql.writes import locked_reads
-from openbrain.adapters.sql.writes.dedupe import dedupe_key, release, stands_for
+from openbrain.adapters.sql.writes.dedupe import dedupe_key, release, same_live_memory
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
 from openbrain.adapters.sql.writes.expiry import by_policy
 from openbrain.adapters.sql.writes.idempotency import Claims
@@ -101,7 +101,7 @@ class Additions:
                 raise TryLater("the memory with the same id or content has just been removed: try again")
             if holder.id == memory.id:
                 done[index] = Outcome(Status.CREATED, holder)
-            elif known := stands_for(self._connection, holder, memory, self._journal.now):
+            elif known := same_live_memory(self._connection, holder, memory, self._journal.now):
                 self._journal.duplicate(known, self._writes[index].origin)
                 done[index] = Outcome(Status.DUPLICATE, known)
             else:

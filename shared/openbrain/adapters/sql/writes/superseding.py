@@ -27,7 +27,7 @@ def supersede(connection: Connection, journal: Journal, write: Write, add: Calla
     if old is None or not sees(write.viewer, old, journal.now):
         raise Invalid("supersedes", "no memory with this id: leave it out, or name one that you can recall")
     if not old.alive(journal.now):
-        return _overtaken(connection, journal, write, old)
+        return _replaced_meanwhile(connection, journal, write, old)
     if says_the_same(write.memory, old):
         return _known(journal, write, old)
     outcome = add()
@@ -52,7 +52,7 @@ def ended_error(connection: Connection, viewer: Viewer, old: Memory, now: int) -
     return Conflict(f"this memory was superseded: {head.id} stands in its place now", head=head.id)
 
 
-def _overtaken(connection: Connection, journal: Journal, write: Write, old: Memory) -> Outcome:
+def _replaced_meanwhile(connection: Connection, journal: Journal, write: Write, old: Memory) -> Outcome:
     head = locked_reads.head(connection, old.id)
     if head is not None and says_the_same(write.memory, head) and sees(write.viewer, head, journal.now):
         return _known(journal, write, head)

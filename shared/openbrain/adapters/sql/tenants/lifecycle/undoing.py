@@ -24,7 +24,7 @@ from openbrain.ports.lifecycle import Action, ChangePlace, Undone, Use
 from openbrain.ports.store.operations import Operation
 
 
-class _Kept(NamedTuple):
+class _ChangeRow(NamedTuple):
     """A row of the table of changes."""
 
     id: int
@@ -49,7 +49,7 @@ def undo(
     mine = table.c.operation_id == of, table.c.workspace_id == operation.workspace_id, table.c.undone == ""
     following = table.c.action == action.value, table.c.memory_id > last
     query = select(*_COLUMNS).where(*mine, *following).order_by(table.c.memory_id).limit(limit).with_for_update()
-    changes = [_Kept(*row) for row in connection.execute(query)]
+    changes = [_ChangeRow(*row) for row in connection.execute(query)]
     rows = {row.id: row for row in locked_rows(connection, memories.c.id.in_([change.memory_id for change in changes]))}
     journal, became = Journal(now), defaultdict[Undone, list[int]](list)
     for change in changes:
@@ -70,7 +70,7 @@ def undone(connection: Connection, of: str) -> Mapping[Undone, int]:
     return {Undone(what): number for what, number in connection.execute(query)}
 
 
-def _undo(connection: Connection, journal: Journal, operation: Operation, change: _Kept, row: Memory) -> Undone:
+def _undo(connection: Connection, journal: Journal, operation: Operation, change: _ChangeRow, row: Memory) -> Undone:
     put_back = _return if change.action == Action.ARCHIVED else _rewrite_back
     try:
         with connection.begin_nested():
@@ -81,7 +81,7 @@ def _undo(connection: Connection, journal: Journal, operation: Operation, change
         return Undone.FULL
 
 
-def _return(connection: Connection, journal: Journal, operation: Operation, change: _Kept, row: Memory) -> Undone:
+def _return(connection: Connection, journal: Journal, operation: Operation, change: _ChangeRow, row: Memory) -> Undone:
     if row.reason is not Reason.ARCHIVED or row.version != change.version:
         return Undone.CHANGED
     after = row._replace(reason=None, archived_at=None, revision=row.revision + 1, updated_at=journal.now)
@@ -100,11 +100,13 @@ def _return(connection: Connection, journal: Journal, operation: Operation, chan
     return Undone.UNDONE
 
 
-def _rewrite_back(connection: Connection, journal: Journal, operation: Operation, change: _Kept, row: Memory) -> Undone:
+def _rewrite_back(
+    connection: Connection, journal: Journal, operation: Operation, change: _ChangeRow, row: Memory
+) -> Undone:
     if row.ended or row.version != change.version:
         return Undone.CHANGED
-    kept: dict[str, Any] = orjson.loads(change.before)
-    values = columns_of(row) | kept["columns"]
+    saved: dict[str, Any] = orjson.loads(change.before)
+    values = columns_of(row) | saved["columns"]
     if row.confirmed_at > change.at:  # confirmed by somebody since, which changes no version
         values["confirmed_at"] = row.confirmed_at
     was = memory_from_row([values[name] for name in MEMORY_COLUMNS])
@@ -115,17 +117,17 @@ def _rewrite_back(connection: Connection, journal: Journal, operation: Operation
     earlier = table.c.memory_id == row.id, table.c.version < change.version, table.c.undone == ""
     risen = after.version - (change.version - 1)
     connection.execute(update(table).where(*earlier).values(version=table.c.version + risen))
-    if kept["use"] is not None:
-        change_use(connection, row.id, _became(connection, row, kept), Use(*kept["use"]))
+    if saved["use"] is not None:
+        change_use(connection, row.id, _use_after(connection, row, saved), Use(*saved["use"]))
     kind = Changed.METADATA if row.content == after.content else Changed.CONTENT
     journal.edited(row, after, kind, origin_of(operation), note_of(operation, change.why))
     return Undone.UNDONE
 
 
-def _became(connection: Connection, row: Memory, kept: Mapping[str, Any]) -> Use:
+def _use_after(connection: Connection, row: Memory, saved: Mapping[str, Any]) -> Use:
     """Return the use counts as the change left them."""
-    if "became" in kept:
-        return Use(*kept["became"])
+    if "became" in saved:
+        return Use(*saved["became"])
     # Changes of an older version don't say what the counts became.
     ((_, now),) = with_use(connection, [row])
     return now
