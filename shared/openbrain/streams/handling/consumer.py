@@ -69,7 +69,6 @@ class Consumer:
         return runtime.paused.is_set() or (self.group.is_replay and self.group.stream not in runtime.replaying)
 
     def count(self, outcome: str, number: int = 1) -> None:
-        """Count entries by outcome."""
         self._outcomes[outcome].inc(number)
 
     async def process(self, entries: Sequence[Entry], loop: str, *, counted: bool = True) -> None:

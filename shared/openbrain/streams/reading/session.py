@@ -59,7 +59,7 @@ class Session:
         stream = subscription.full_name(self.settings.prefix)
         yields = self._live_streams_busy if subscription.low_priority else _never
         # A separate lock and breaker: such a stream must not delay others.
-        runtime = replace(self.runtime, lock=asyncio.Lock()) if subscription.apart else self.runtime
+        runtime = replace(self.runtime, lock=asyncio.Lock()) if subscription.isolated else self.runtime
         reader = self._reader(runtime, subscription, stream, yields)
         if not subscription.low_priority:
             self._live.append(reader)

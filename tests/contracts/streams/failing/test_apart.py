@@ -41,10 +41,10 @@ def reindexed(number: int) -> bytes:
     return encode(REINDEX.name, data, event_id=str(number), at=0)
 
 
-def service(settings: Streams, live: Answer, beside: Answer, *, apart: bool = True) -> Service:
+def service(settings: Streams, live: Answer, beside: Answer, *, isolated: bool = True) -> Service:
     reads = [
         Subscription(spec=STORED, handler=live),
-        Subscription(spec=REINDEX, handler=beside, low_priority=True, apart=apart),
+        Subscription(spec=REINDEX, handler=beside, low_priority=True, isolated=isolated),
     ]
     return Service("embedder", reads, settings)
 
@@ -108,7 +108,7 @@ async def test_a_room_that_rests_rests_there_too(url: str) -> None:
     settings, live, beside = scaled(url), Seen(), Seen()
     reads = [
         Subscription(spec=STORED, handler=live),
-        Subscription(spec=REINDEX, handler=beside, low_priority=True, apart=True),
+        Subscription(spec=REINDEX, handler=beside, low_priority=True, isolated=True),
     ]
     await publish(settings, stored(1))
     await publish(settings, reindexed(1), stream=REINDEX.name)

@@ -30,7 +30,6 @@ class SqlGenerations(TimedPart):
     """`ports.generations.Generations`, without the writers."""
 
     async def serving(self, kind: IndexKind) -> Generation | None:
-        """Return the serving generation."""
         return await self._read(_serving, kind)
 
     async def ensure(self, generation: Generation, *, replace_unused: bool = False) -> Generation:
