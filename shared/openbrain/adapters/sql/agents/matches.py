@@ -119,7 +119,7 @@ def _lock_mailboxes(connection: Connection, workspace_id: str, agents: set[str])
     seqs: dict[str, int] = {}
     for some in chunks(sorted(agents)):
         rows = [{"workspace_id": workspace_id, "agent_id": agent_id, "seq": 0} for agent_id in some]
-        connection.execute(insert_missing(connection.dialect, mailboxes), rows)
+        connection.execute(insert_missing(connection, mailboxes), rows)
         box = and_(mailboxes.c.workspace_id == workspace_id, mailboxes.c.agent_id.in_(some))
         query = select(mailboxes.c.agent_id, mailboxes.c.seq).where(box).order_by(mailboxes.c.agent_id)
         seqs.update({row.agent_id: row.seq for row in connection.execute(query.with_for_update())})

@@ -97,7 +97,7 @@ def _received(viewer: Viewer) -> list[ColumnElement[bool]]:
 def _send(connection: Connection, message: Message, key: str, most: int) -> Sent:
     box = and_(mailboxes.c.workspace_id == message.workspace_id, mailboxes.c.agent_id == message.recipient)
     whose = {"workspace_id": message.workspace_id, "agent_id": message.recipient, "seq": 0}
-    connection.execute(insert_missing(connection.dialect, mailboxes), whose)
+    connection.execute(insert_missing(connection, mailboxes), whose)
     last = connection.execute(select(mailboxes.c.seq).where(box).with_for_update()).scalar_one()
     # A retry after a lost response finds its own message.
     own = select(*_SHOWN).where(messages.c.id == message.id, messages.c.workspace_id == message.workspace_id)

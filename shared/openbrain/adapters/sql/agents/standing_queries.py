@@ -246,14 +246,14 @@ def _put_vectors(connection: Connection, workspace_id: str, vectors: Mapping[tup
         for (query_id, model), vector in vectors.items()
     ]
     if rows:
-        connection.execute(insert_missing(connection.dialect, standing_query_vectors), rows)
+        connection.execute(insert_missing(connection, standing_query_vectors), rows)
 
 
 def _lock_counter(connection: Connection, workspace_id: str) -> tuple[int, int]:
     """Lock the counter; return the number of the last change and the number of live queries."""
     counters = standing_query_counters
     first = {"workspace_id": workspace_id, "change_seq": 0, "queries": 0}
-    connection.execute(insert_missing(connection.dialect, counters), first)
+    connection.execute(insert_missing(connection, counters), first)
     query = select(counters.c.change_seq, counters.c.queries).where(counters.c.workspace_id == workspace_id)
     row = connection.execute(query.with_for_update()).one()
     return row.change_seq, row.queries

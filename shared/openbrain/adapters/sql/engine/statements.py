@@ -8,7 +8,6 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
-    Dialect,
     RowMapping,
     Select,
     Table,
@@ -108,9 +107,9 @@ def along(query: Select[Row], table: Table, index: str) -> Select[Row]:
     return query.with_hint(table, f"FORCE INDEX ({index})", "mysql")
 
 
-def insert_missing(dialect: Dialect, table: Table) -> Insert:
+def insert_missing(connection: Connection, table: Table) -> Insert:
     """Return an INSERT that skips existing rows. Never IGNORE: that would swallow all other errors too."""
-    if dialect.name == SQLITE:
+    if is_sqlite(connection):
         return sqlite.insert(table).on_conflict_do_nothing()
     key: Any = next(iter(table.primary_key))
     return mysql.insert(table).on_duplicate_key_update({key.name: key})

@@ -142,7 +142,7 @@ def _give_up(connection: Connection, letter: WebhookDeadLetter) -> None:
     this = select(webhooks.c.id).where(webhooks.c.id == letter.webhook_id).with_for_update()
     if connection.scalar(this) is not None:
         error = letter.error[:ERROR_CHARS]
-        connection.execute(insert_missing(connection.dialect, letters), {**asdict(letter), "error": error})
+        connection.execute(insert_missing(connection, letters), {**asdict(letter), "error": error})
         done = {"cursor_seq": letter.seq, "attempts": 0, "next_attempt_at": 0, "error": error}
         connection.execute(_advance(letter.webhook_id, letter.seq, done))
 

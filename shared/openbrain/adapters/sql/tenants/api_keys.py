@@ -114,7 +114,7 @@ def _create_key(connection: Connection, key: ApiKey, secret_hash: str) -> None:
     known = select(workspaces.c.id).where(workspaces.c.id == key.workspace_id, OPEN_WORKSPACE).with_for_update()
     if connection.execute(known).one_or_none() is None:
         raise NotFound("no workspace with this id: create it first")
-    connection.execute(insert_missing(connection.dialect, api_keys), _row(key, secret_hash))
+    connection.execute(insert_missing(connection, api_keys), _row(key, secret_hash))
     # A retry after a lost response finds its own row.
     stored = select(api_keys.c.id).where(api_keys.c.secret_hash == secret_hash)
     if connection.execute(stored).scalar_one_or_none() != key.id:

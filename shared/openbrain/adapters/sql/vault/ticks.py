@@ -89,7 +89,7 @@ def _request(connection: Connection, job: TickJob, now: int, *, announce: bool) 
         "held_until": now,
         "requested_at": now,
     }
-    connection.execute(insert_missing(connection.dialect, table), row)
+    connection.execute(insert_missing(connection, table), row)
     if announce:
         append(connection, [_requested(job, now)])
     return Tick(job=job, state=TickState.PENDING, requested_at=now)

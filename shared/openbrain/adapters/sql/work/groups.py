@@ -40,7 +40,7 @@ class SqlGroups(TimedPart):
 
 def _ensured_row(connection: Connection, table: Table, row: Mapping[str, Any]) -> RowMapping:
     """Return the row of this key; create it if it is missing."""
-    connection.execute(insert_missing(connection.dialect, table), row)
+    connection.execute(insert_missing(connection, table), row)
     key = and_(*(column == row[column.name] for column in table.primary_key))
     return connection.execute(select(table).where(key)).mappings().one()
 

@@ -106,7 +106,7 @@ def start(connection: Connection, operation: Operation, now: int) -> Operation:
         "created_at": now,
         "updated_at": now,
     }
-    connection.execute(insert_missing(connection.dialect, table), row)
+    connection.execute(insert_missing(connection, table), row)
     if operation.kind == PURGE:
         _note_purge(connection, operation.id)
     return _operation(connection.execute(select(*_SHOWN).where(table.c.id == operation.id)).mappings().one())
@@ -119,7 +119,7 @@ def last_purge(connection: Connection) -> str:
 
 def _note_purge(connection: Connection, operation_id: str) -> None:
     row = {"name": LAST_PURGE, "holder": operation_id, "expires_at": 0}
-    connection.execute(insert_missing(connection.dialect, leases), row)
+    connection.execute(insert_missing(connection, leases), row)
     connection.execute(update(leases).where(leases.c.name == LAST_PURGE).values(holder=operation_id))
 
 

@@ -33,7 +33,7 @@ class SqlPolicies(TimedPart):
         }
 
         def write(connection: Connection) -> PolicyDocument:
-            connection.execute(insert_missing(connection.dialect, table), row)
+            connection.execute(insert_missing(connection, table), row)
             connection.execute(update(table).where(table.c.workspace_id == document.workspace_id).values(row))
             return document
 
