@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import pytest
-
 from openbrain.domain.errors import TryLater
 from openbrain.domain.events.data import MemoryReindex
 from openbrain.domain.events.envelope import encode
@@ -29,11 +27,6 @@ from tests.support.streams.consumers import (
     stored,
 )
 from tests.support.waiting import PATIENCE_S
-
-
-@pytest.fixture(params=("valkey", "redis"))
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(f"{request.param}_server").url)
 
 
 def reindexed(number: int) -> bytes:
