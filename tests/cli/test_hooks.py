@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from tests.support.api.served import served
 
 NOWHERE = "http://127.0.0.1:9"
 LESSON = "<!-- @lesson -->\nThe cache key must hold the tenant.\n<!-- @/lesson -->"
-HistoryRow = Callable[..., Awaitable[Any]]
 
 
 @pytest.fixture

@@ -113,5 +113,5 @@ async def _synced(plan: Plan, vault: Vault, ports: Ports, report: Report) -> Seq
             forget_share=ports.forget_share,
         )
         counts = {name: getattr(synced, name) for name in ("submitted", "superseded", "refiled", "forgotten")}
-        phase["stats"] = {name: count for name, count in counts.items() if count}
+        phase["stats"] = stats(counts)
     return synced.problems

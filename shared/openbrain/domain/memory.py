@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, get_type_hints
 from openbrain.domain.limits import TAGS, TITLE_CHARS
 
 MICROSECONDS = 1_000_000
-DAY = 86_400 * MICROSECONDS
+HOUR = 3600 * MICROSECONDS
+DAY = 24 * HOUR
 
 
 class Scope(StrEnum):

@@ -26,10 +26,10 @@ from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Viewer, visible
 from openbrain.domain.errors import OpenBrainError, TryLater
-from openbrain.domain.memory import Memory, State
+from openbrain.domain.memory import HOUR, Memory, State
 from openbrain.domain.times import from_datetime
 from openbrain.ports.store.writes import Outcome, Status, Write
-from openbrain.usecases.remember import HOUR, Change, Offer, prepare, prepare_edit
+from openbrain.usecases.remember import Change, Offer, prepare, prepare_edit
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route

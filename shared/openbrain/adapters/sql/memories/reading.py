@@ -97,7 +97,6 @@ class SqlMemories(Part):
             return await self._read(counted, fields, within, self._degraded_scan, limit)
 
     async def count_embedded(self, condition: Condition) -> int:
-        """Count with one statement."""
         current = memories.c.vector_revision == memories.c.revision
         statement = select(func.count()).select_from(memories).where(LIVING, compiled(condition), current)
         return await self._scalar(statement) or 0
@@ -113,7 +112,6 @@ class SqlMemories(Part):
         return await self._read(_ancestry, memory_id, limit)
 
     async def record_recalls(self, recalls: Sequence[RecallRecord]) -> None:
-        """Record all recalls in one transaction."""
         if recalls:
             await self._write(record, recalls)
 

@@ -9,7 +9,7 @@ from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.inserts import insert_memories
 from openbrain.adapters.sql.schema.memory_rows import row_from_memory
 from openbrain.adapters.sql.writes import locked_reads
-from openbrain.adapters.sql.writes.dedupe import dedupe_key, release, stands_for
+from openbrain.adapters.sql.writes.dedupe import dedupe_key, release, same_live_memory
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
 from openbrain.adapters.sql.writes.expiry import by_policy
 from openbrain.adapters.sql.writes.idempotency import Claims
@@ -70,7 +70,7 @@ class Additions:
         own = [index for index, key in self._keys.items() if key is None or firsts[key] == index]
         missing = self._insert(own)
         done = {index: self._created(index) for index in own if index not in missing}
-        done |= self._standing(missing) if missing else {}
+        done |= self._existing(missing) if missing else {}
         for index, key in self._keys.items():
             if key is not None and index not in done:
                 first = done[firsts[key]]
@@ -90,7 +90,7 @@ class Additions:
         self._journal.created(write.memory, write.origin)
         return Outcome(Status.CREATED, write.memory)
 
-    def _standing(self, indexes: Sequence[int]) -> dict[int, Outcome]:
+    def _existing(self, indexes: Sequence[int]) -> dict[int, Outcome]:
         by_key = locked_reads.holders(self._connection, [key for index in indexes if (key := self._keys[index])])
         by_id = locked_reads.by_id(self._connection, [self._writes[index].memory.id for index in indexes])
         done: dict[int, Outcome] = {}
@@ -102,7 +102,7 @@ class Additions:
                 raise TryLater("the memory with the same id or content has just been removed: try again")
             if holder.id == memory.id:
                 done[index] = Outcome(Status.CREATED, holder)
-            elif known := stands_for(self._connection, holder, memory, self._journal.now):
+            elif known := same_live_memory(self._connection, holder, memory, self._journal.now):
                 done[index] = self._duplicate(known, self._writes[index])
             else:
                 due[index] = holder
