@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import Forbidden, Invalid, SetupError
+from openbrain.domain.errors import Forbidden, Invalid, Outdated, SetupError
 from openbrain.domain.memory import DAY
+from openbrain.ports.lifecycle import PolicyDocument
 from openbrain_housekeeper.jobs.operations import Worker
 from tests.api.memories.test_cleaning import worker as cleaning_worker
 from tests.api.memories.test_ending import worker as ending_worker
@@ -170,6 +172,27 @@ async def test_policies_are_shown_and_edited(brain: Brain, terminal: Terminal, t
     assert first == {"policies": [], "legal_hold": [{"project": "trial"}], "retention": {}}
     assert second == shown == {"policies": [], "legal_hold": [{"project": "case"}], "retention": {}}
     assert (kept["held"], kept["kept"][0]) == (True, {"what": "forgotten_days", "days": None, "by": "settings"})
+
+
+async def test_an_edited_policy_does_not_overwrite_that_of_another(
+    brain: Brain, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    key, loop = await brain.key(permissions=frozenset(Permission)), asyncio.get_running_loop()
+    hold = PolicyDocument(workspace_id="w1", given={"legal_hold": [{"project": "trial"}]})
+
+    def edited(words: list[str], *, check: bool) -> subprocess.CompletedProcess[str]:
+        asyncio.run_coroutine_threadsafe(brain.store.policies.set_document(hold), loop).result()
+        Path(words[-1]).write_text('{"policies": []}')
+        return subprocess.CompletedProcess(words, int(check))
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("openbrain_cli.operators.lifecycle.policy.subprocess.run", edited)
+    with pytest.raises(Outdated, match="read them again"):
+        await terminal.run(key, "policy", "edit")
+
+    stands = await brain.store.policies.document("w1")
+    assert stands is not None
+    assert stands.given == hold.given
 
 
 async def test_an_edited_policy_that_can_not_be_used_is_kept(

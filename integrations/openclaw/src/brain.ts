@@ -64,7 +64,6 @@ export class Brain {
   async store(thoughts: readonly NewThought[], key: string): Promise<readonly BatchItem[]> {
     const results: BatchItem[] = [];
     for (const [number, batch] of batches(thoughts).entries()) {
-      // Not `#`: with it and a number the server names the thoughts of a batch, and the parts of a long one.
       const headers = { "idempotency-key": inHeader(number === 0 ? key : `${key}+${number}`) };
       const answer = await this.#request("POST", "/v1/thoughts:batch", { thoughts: batch }, headers);
       results.push(...(answer as { results: BatchItem[] }).results);

@@ -19,7 +19,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.observability import logs
 from openbrain.observability.gc_tuning import long_running
 from openbrain.runtime.container import Container
-from openbrain.runtime.leader import Leader, PeriodicJob, notifying
+from openbrain.runtime.leader import LONG_ROUND_S, Leader, PeriodicJob, notifying
 from openbrain.streams.monitoring import endpoints
 from openbrain.streams.operating.redelivery import Redelivery
 from openbrain.streams.publishing.publisher import Publisher
@@ -43,6 +43,8 @@ TICKS_EVERY_S = 5.0
 POLICIES_EVERY_S = 20.0
 OPERATIONS_POLL_S = 0.25
 """Interval between polls for an operation while there is none."""
+OPERATIONS_ROUND_S = 900.0
+"""A step may merge an index, which Elasticsearch is given ten minutes for, or rest ten times as long as it worked."""
 RELAYED = (
     *(table.STORED, table.EMBEDDED, table.SUPERSEDED, table.REINDEX, table.REINDEX_COMPLETED),
     table.LIFECYCLE_COMPLETED,
@@ -65,6 +67,7 @@ def housekeeper(container: Container, project_text: Project | None = None) -> Le
 
     async def measured() -> None:
         await measure(container.store.outbox, container.clock, leading=service.leading)
+        await container.pressure.refusal()  # its gauges: a former leader, which asks no more, must show no old value
 
     service = Leader(
         "housekeeper",
@@ -107,10 +110,15 @@ def periodic_jobs(container: Container, client: Redis, project_text: Project | N
         PeriodicJob.every(tuning.mend_every_s, "broadcasts", broadcasting.mend, full=ROUND),
         PeriodicJob.every(tuning.expiry_every_s, "expire", expiry, full=ROUND),
         PeriodicJob.every(tuning.purge_every_s, "purge", purge, full=ROUND),
-        PeriodicJob("operations", operate, lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S)),
-        PeriodicJob.every(tuning.trim_every_s, "trim", trim, full=ROUND),
+        PeriodicJob(
+            "operations",
+            operate,
+            lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S),
+            round_s=OPERATIONS_ROUND_S,
+        ),
+        PeriodicJob.every(tuning.trim_every_s, "trim", trim, full=ROUND, round_s=LONG_ROUND_S),
         *reconciliation_jobs(container, compared),
-        PeriodicJob.every(tuning.purge_every_s, "retention", retaining, full=ROUND),
+        PeriodicJob.every(tuning.purge_every_s, "retention", retaining, full=ROUND, round_s=LONG_ROUND_S),
         PeriodicJob.every(POLICIES_EVERY_S, "policies", policies.round),
         PeriodicJob.every(TICKS_EVERY_S, "ticks", notifying(wake, schedule.round)),
         PeriodicJob.every(VAULTS_EVERY_S, "vaults", vaults.round),

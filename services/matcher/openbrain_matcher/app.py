@@ -10,7 +10,7 @@ from openbrain.domain.memory import DAY
 from openbrain.ports.subscriptions import QueuedMemory
 from openbrain.runtime.consumers import consumer_service, lazy_app
 from openbrain.runtime.container import Container
-from openbrain.runtime.leader import Leader, PeriodicJob
+from openbrain.runtime.leader import LONG_ROUND_S, Leader, PeriodicJob
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service
@@ -54,11 +54,10 @@ def periodic_jobs(container: Container) -> Leader:
         return await store.standing_queries.purge_queries(clock.now() - REMOVED_KEPT, PURGE)
 
     queued = partial(match_queued, store, books, clock)
+    embedded = partial(embed_queries, store, container.embedders, clock)
     jobs = [
         PeriodicJob.every(QUEUED_EVERY_S, "queued", queued, full=ROUND),
-        PeriodicJob.every(
-            VECTORS_EVERY_S, "vectors", partial(embed_queries, store, container.embedders, clock), full=1
-        ),
+        PeriodicJob.every(VECTORS_EVERY_S, "vectors", embedded, full=1, round_s=LONG_ROUND_S),
         PeriodicJob.every(REPLAYS_EVERY_S, "replays", partial(replay, store, clock), full=1),
         PeriodicJob.every(PURGE_EVERY_S, "purge", purged, full=PURGE),
     ]

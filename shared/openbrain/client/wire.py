@@ -80,19 +80,23 @@ class Wire:
         headers: Mapping[str, str] | None = None,
         repeat: bool = True,
         well: tuple[int, ...] = (200, 201),
+        gone: A | None = None,
     ) -> A:
+        """Send a request, and return its answer as `model`. `gone`: the answer if a repeated removal finds nothing,
+        because the first request, whose answer was lost, has removed it."""
         if body is not None:
             content = encoded(body)
         sent = checked_headers(headers or {}, json=body is not None)
         self._breaker.enter(self.url)
         try:
-            status, raw = await self._exchange(method, path, content, params_of(query or {}), sent, well, repeat)
+            exchanged = await self._exchange(method, path, content, params_of(query or {}), sent, well, repeat)
         except httpx.TransportError as error:
             self._breaker.failed()
             raise unreachable(self.url, error) from error
         except BaseException:
             self._breaker.left()
             raise
+        status, raw, lost = exchanged
         if status in well:
             self._breaker.answered()
             return _parsed(model, raw, self.url)
@@ -101,6 +105,8 @@ class Wire:
             self._breaker.failed()
         else:
             self._breaker.answered()
+        if status == 404 and lost and gone is not None:
+            return gone
         raise refused
 
     async def _exchange(
@@ -112,9 +118,10 @@ class Wire:
         headers: Mapping[str, str],
         well: tuple[int, ...],
         repeat: bool,
-    ) -> tuple[int, bytes]:
-        """Return status and body of the response, after retries where they make sense."""
-        request = self.request(method, path, content, params, headers)
+    ) -> tuple[int, bytes, bool]:
+        """Return status and body of the response, after retries where they make sense, and whether an earlier request
+        may have been carried out."""
+        request, lost = self.request(method, path, content, params, headers), False
         for attempt in range(1, self._attempts):
             try:
                 response, raw = await self._send(request)
@@ -123,13 +130,15 @@ class Wire:
                     raise
                 if self._loopback and attempt > 1 and isinstance(error, httpx.ConnectError):
                     raise  # nothing listens on this local port: report a wrong URL at once
+                lost = lost or not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
                 await asyncio.sleep(_pause(attempt, None))
                 continue
             if response.status_code in well or not _worth_repeating(response, raw, repeat):
-                return response.status_code, raw
+                return response.status_code, raw, lost
+            lost = lost or (response.status_code == 503 and not nothing_stored(raw))
             await asyncio.sleep(_pause(attempt, response.headers.get("retry-after")))
         response, raw = await self._send(request)
-        return response.status_code, raw
+        return response.status_code, raw, lost
 
     def request(
         self, method: str, path: str, content: bytes | None, params: Params, headers: Mapping[str, str]
@@ -235,6 +244,14 @@ def given(**named: object) -> dict[str, object]:
 def filled(**named: object) -> dict[str, object]:
     """Return the arguments that are neither None nor empty."""
     return {name: value for name, value in named.items() if value}
+
+
+def refuse_empty(filters: Mapping[str, object]) -> None:
+    """Raise `Invalid` for a filter without a value, as of an unset variable: without it, more would be selected."""
+    for name, value in filters.items():
+        empty = value == "" or (isinstance(value, Collection) and not isinstance(value, str | Mapping) and "" in value)
+        if empty and name != "session_id":  # which only adds
+            raise Invalid(name, "must not be empty: leave it out for all")
 
 
 def _worth_repeating(response: httpx.Response, raw: bytes, repeat: bool) -> bool:

@@ -170,17 +170,16 @@ class ThoughtQuery(QueryString):
     session_id: InSession = None
 
 
-class EndThoughtQuery(ThoughtQuery):
+class EndThoughtQuery(ThoughtQuery, extra="forbid"):
     """How a thought ends."""
 
     erase: Annotated[bool, Field(description="Erase it: only the proof of the erasure remains.")] = False
 
 
-class EndThoughtsQuery(QueryString):
+class EndThoughtsQuery(QueryString, extra="forbid"):
     """The filters of the thoughts to end. At least one of source, metadata_id and metadata is needed."""
 
     selecting = frozenset({"source", "metadata_id", "metadata"})
-    lenient = frozenset({"source", "metadata_id"})
     objects = frozenset({"metadata"})
 
     source: Source | None = None
@@ -214,6 +213,9 @@ class ThoughtAnswer(Answer, serialize_by_alias=True, validate_by_name=True):
     score: float | None = Field(default=None, description="In a search: relevance within this answer.")
     similarity: float | None = Field(
         default=None, description="In a search: similarity to the question, 0..1, comparable between questions."
+    )
+    folded: tuple[str, ...] = Field(
+        default=(), description="In a search: ids of near-equal thoughts that were left out in favour of this one."
     )
 
 

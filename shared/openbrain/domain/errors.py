@@ -1,7 +1,7 @@
 """Errors. Their messages say what to do next.
 
-Two branches control the stream layer: `TryLater` does not count as an attempt, `NeverRetry` sends the entry to the dead
-letters at once. Every other exception is a failed attempt.
+Three branches control the stream layer: `TryLater` and `SetupError` do not count as an attempt, `NeverRetry` sends the
+entry to the dead letters at once. Every other exception is a failed attempt.
 """
 
 from collections.abc import Iterator
@@ -158,7 +158,7 @@ class Forbidden(NeverRetry):
 
 
 class SetupError(OpenBrainError):
-    """The settings can't work. Raised at start, with what to change."""
+    """The settings, or what they name, can't work: says what to change."""
 
     code = "setup_error"
 

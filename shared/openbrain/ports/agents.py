@@ -141,8 +141,9 @@ class Sessions(Protocol):
         """List the hand-over memories of the project's last sessions, by any agent, newest first. Without a project: of
         the viewer's own sessions. The caller checks whether the viewer may see them."""
 
-    async def end_session(self, session: Session, hand_over_id: str | None, at: int) -> Session:
-        """End a session. If it is ended twice, the last hand-over counts."""
+    async def end_session(self, session: Session, hand_over_id: str | None, at: int, origin: Origin) -> Session:
+        """End a session, as the caller has read it. If it is ended twice, the last hand-over counts: one that another
+        agent has left since is superseded by it."""
 
     async def promote(
         self, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None = None

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from openbrain.domain.access.visibility import AllOf, AtLeast, Criteria, everything
 from openbrain.domain.memory import Memory
 from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.writes import ExpectedVersions
 
 PRUNE = "prune"
 DEDUPE = "dedupe"
@@ -218,6 +219,15 @@ class PolicyDocument:
     actor: str = ""
     updated_at: int = 0
 
+    @property
+    def edition(self) -> str:
+        """Another one after each change. Compared by `If-Match`."""
+        return str(self.updated_at)
+
+
+NO_EDITION = "0"
+"""The edition of a workspace without a document."""
+
 
 class Policies(Protocol):
     """One document per workspace."""
@@ -225,8 +235,9 @@ class Policies(Protocol):
     async def document(self, workspace_id: str) -> PolicyDocument | None:
         """Return the document; None if the workspace has none."""
 
-    async def set_document(self, document: PolicyDocument) -> PolicyDocument:
-        """Replace the document. Return it as stored, with its time."""
+    async def set_document(self, document: PolicyDocument, expected: ExpectedVersions = None) -> PolicyDocument:
+        """Replace the document. Return it as stored, with its time. Raise `Outdated` if another edition than those
+        expected stands, unless it says the same."""
 
     async def documents(self, limit: int, after: str = "") -> Sequence[PolicyDocument]:
         """List the documents of all workspaces that have one, by workspace id, behind `after`."""

@@ -21,6 +21,8 @@ from openbrain.streams.redis.outage import Link, absence
 
 LONGEST_PAUSE_S = 5.0
 STUCK_AFTER_S = 60.0
+LONG_ROUND_S = 600.0
+"""`PeriodicJob.round_s` if the length depends on servers, or on how much there is: as long as a batch may take."""
 _log = structlog.get_logger(__name__)
 
 
@@ -34,13 +36,21 @@ class PeriodicJob:
     """Called with the return value of the round."""
     pause_s: float = 0.0
     """The longest wait, during which the job is not considered stuck."""
+    round_s: float = STUCK_AFTER_S
+    """A round that takes longer is considered stuck: /live fails, and the process is restarted."""
 
     @classmethod
     def every(
-        cls, seconds: float, name: str, round_: Callable[[], Awaitable[int]], *, full: int | None = None
+        cls,
+        seconds: float,
+        name: str,
+        round_: Callable[[], Awaitable[int]],
+        *,
+        full: int | None = None,
+        round_s: float = STUCK_AFTER_S,
     ) -> "PeriodicJob":
         """Pause after each round, except after one that did `full` work, because more is waiting."""
-        return cls(name, round_, lambda done: asyncio.sleep(0 if full and done >= full else seconds), seconds)
+        return cls(name, round_, lambda done: asyncio.sleep(0 if full and done >= full else seconds), seconds, round_s)
 
 
 def notifying(wake: Wake, round_: Callable[[], Awaitable[int]]) -> Callable[[], Awaitable[int]]:
@@ -111,14 +121,14 @@ class Leader:
             await self._close()
 
     def stuck(self) -> list[str]:
-        """Loops without a sign of life for a minute."""
+        """The jobs whose round takes too long, and the loop that renews the lease if it has ended or hangs."""
         if self._task is None:
             return []
         if self._task.done():
             return [f"{self.group} ended"]
-        oldest = self._clock() - STUCK_AFTER_S
-        pauses = {duty.name: duty.pause_s for duty in self._duties}
-        return [name for name, seen in self._last_seen.items() if seen + pauses.get(name, 0.0) < oldest]
+        now = self._clock()
+        allowed = {duty.name: duty.round_s + duty.pause_s for duty in self._duties}
+        return [name for name, seen in self._last_seen.items() if seen + allowed.get(name, STUCK_AFTER_S) < now]
 
     async def unready(self) -> dict[str, str]:
         """Unavailable dependencies by name, with the reason. A replica that waits for the lease is ready."""

@@ -1,5 +1,6 @@
 """The client when the connection breaks off before the answer: what it repeats by itself has its effect once."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,29 +8,34 @@ import httpx
 import pytest
 
 from openbrain.client import OpenBrain
-from openbrain.domain.errors import TryLater
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.errors import NotFound, Outdated, TryLater
 from tests.support.api.brain import Brain, unknown_id
+from tests.support.processes.settings import changed
+from tests.support.store.fixtures import FakeClock
 
 
 class AnswerLost(httpx.AsyncBaseTransport):
-    """The connection to the server: it breaks off after each first request, before the answer."""
+    """The connection to the server: it breaks off after each first request, before the answer; time goes on then."""
 
-    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
-        self._inner = inner
+    def __init__(self, inner: httpx.AsyncBaseTransport, clock: FakeClock) -> None:
+        self._inner, self._clock = inner, clock
         self._lost: set[str] = set()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         answer = await self._inner.handle_async_request(request)
-        if request.method == "POST" and request.url.path not in self._lost:
-            self._lost.add(request.url.path)
+        asked = f"{request.method} {request.url.path}"
+        if request.method in ("POST", "DELETE") and asked not in self._lost:
+            self._lost.add(asked)
             await answer.aread()
+            self._clock.advance(1)
             raise httpx.ReadError("lost")
         return answer
 
 
 @pytest.mark.usefixtures("pauses")
 async def test_what_our_own_repetition_raises_counts_once(brain: Brain) -> None:
-    transport = AnswerLost(httpx.ASGITransport(brain.app()))
+    transport = AnswerLost(httpx.ASGITransport(brain.app()), brain.clock)
     async with OpenBrain("http://brain.test", await brain.key(), transport=transport) as client:
         raised = await client.raise_signal(source="probe", severity="warning", title="it burns")
         halted = await client.raise_halt(title="stop")
@@ -40,6 +46,43 @@ async def test_what_our_own_repetition_raises_counts_once(brain: Brain) -> None:
 
     assert [each.signal and each.signal.count for each in (raised, halted)] == [1, 1]
     assert [each.id for each in made] == [replayed.id]
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_what_our_own_repetition_finds_removed_is_removed(brain: Brain) -> None:
+    webhooks = changed(brain.settings.webhooks, enabled=True, hosts=("hooks.example.org",))
+    plain = httpx.ASGITransport(replace(brain, settings=brain.settings.model_copy(update={"webhooks": webhooks})).app())
+    key, operators = [await brain.key(each, permissions=frozenset(Permission)) for each in ("w1", "system")]
+    await brain.store.groups.register_group("memory.stored", "elsewhere", "ada", "")
+    async with OpenBrain("http://brain.test", key, transport=plain) as client:
+        thought, other = [await client.capture(text, metadata={"k": text}) for text in ("it rains", "it snows")]
+        subscription = await client.subscribe_query("deploys")
+        webhook = await client.create_webhook("https://hooks.example.org/a")
+    async with OpenBrain("http://brain.test", key, transport=AnswerLost(plain, brain.clock)) as client:
+        ended = await client.delete_thought(thought.id)
+        erased = await client.delete_thought(other.id, erase=True)
+        unsubscribed = await client.remove_subscription(subscription.id)
+        unhooked = await client.remove_webhook(webhook.id)
+        with pytest.raises(NotFound):  # its first request is answered
+            await client.delete_thought(thought.id)
+    async with OpenBrain("http://brain.test", operators, transport=AnswerLost(plain, brain.clock)) as operator:
+        unregistered = await operator.unregister_group("memory.stored", "elsewhere")
+
+    assert (ended.id, ended.deleted, ended.erased, erased.erased) == (thought.id, True, False, True)
+    assert (unsubscribed.removed, unhooked.removed, unregistered.registered) == (True, True, False)
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_a_memory_that_our_own_repetition_finds_forgotten_has_not_changed(brain: Brain) -> None:
+    transport = AnswerLost(httpx.ASGITransport(brain.app()), brain.clock)
+    async with OpenBrain("http://brain.test", await brain.key(), transport=transport) as client:
+        stored = await client.remember({"content": "it rains", "type": "fact"})
+        await client.update(stored.id, tags=["weather"])
+        forgotten = await client.forget(stored.id, if_match='"2"')
+        with pytest.raises(Outdated):
+            await client.forget(stored.id, if_match='"1"')
+
+    assert forgotten.forgotten
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,19 @@ async def test_a_batch_sent_twice_with_its_key_stores_nothing_new(brain: Brain) 
     assert await stored(brain) == 300
 
 
+async def test_the_keys_of_a_batchs_items_are_no_callers_own(brain: Brain) -> None:
+    long, parts = "word " * 11_000, {"idempotency-key": "talk"}
+    async with http(brain.app(), await brain.key()) as client:
+        for own in ("job#0", "job#1", "talk#2"):
+            await client.post(REMEMBER, json=offer(f"of {own}"), headers={"idempotency-key": own})
+        items = {"memories": [offer("first"), offer("second")]}
+        batch = (await client.post(BATCH, json=items, headers={"idempotency-key": "job"})).json()
+        whole = await client.post("/v1/thoughts", json={"content": long, "source": "s"}, headers=parts)
+
+    assert [each["status"] for each in batch["results"]] == ["created", "created"]
+    assert whole.status_code == 201
+
+
 async def test_a_key_may_speak_for_others(brain: Brain) -> None:
     app = brain.app()
     own = offer("for bob alone", memory_scope="agent")

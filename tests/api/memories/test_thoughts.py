@@ -47,6 +47,20 @@ def turn(number: int, session: str = "s1", **more: Any) -> dict[str, Any]:
     return {"sessionId": session, "turn": number, "role": "user", **more}
 
 
+async def test_a_search_names_the_near_equal_thoughts_that_it_leaves_out(brain: Brain, ada: httpx.AsyncClient) -> None:
+    texts = ("The relay listens on port 5433", "Note: the relay listens on port 5433!")
+    echoes = [(await add(ada, text))["id"] for text in texts]
+    other = (await add(ada, "The relay listens on port 5432"))["id"]
+    await brain.settle()
+
+    hits = (await ada.post("/v1/search", json={"query": "which port does the relay listen on"})).json()
+
+    by_id = {hit["id"]: hit.get("folded", []) for hit in hits}
+    assert by_id.pop(other) == []
+    ((shown, folded),) = by_id.items()
+    assert {shown, *folded} == set(echoes)
+
+
 async def test_the_shapes_of_the_other_contract(brain: Brain, ada: httpx.AsyncClient) -> None:
     new = await add(ada, "The relay sleeps at night.", source="openclaw:main", metadata=turn(1, id="x9"))
     brain.clock.advance(1)
@@ -223,6 +237,22 @@ async def test_a_deletion_that_failed_on_the_way_is_finished_by_the_next(brain: 
         assert (await client.delete(path, params={"erase": erase})).status_code == 503
         assert (await client.delete(path, params={"erase": erase})).status_code == 200
         assert await listed(client) == []
+
+
+@pytest.mark.parametrize("content", ["short", LONG])
+async def test_a_deleted_thought_can_still_be_erased_and_again(
+    content: str, brain: Brain, ada: httpx.AsyncClient
+) -> None:
+    path = f"{THOUGHTS}/{(await add(ada, content, source='chat'))['id']}"
+    parts = [row["id"] for row in (await ada.get("/v1/brain/list", params={"source": "chat"})).json()["memories"]]
+    await ada.delete(path)
+    erased = [await ada.delete(path, params={"erase": 1}) for _ in range(2)]
+    async with http(brain.app(), await brain.key(agent="bo")) as bo:
+        refused(await bo.delete(path, params={"erase": 1}), 404)
+
+    assert [answer.json().get("erased") for answer in erased] == [True, True]
+    assert {row.content for row in (await brain.store.memories.rows(parts)).values()} == {""}
+    refused(await ada.delete(path), 404)
 
 
 @pytest.mark.parametrize("part", ["one", None, [1], {"k": 1}, 1.5, True, -1])

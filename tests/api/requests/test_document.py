@@ -358,7 +358,8 @@ async def used_and_refused(
             "operations": bulk.json()["operation"]["id"],
         }
         aim = next((each for part, each in aims.items() if part in path), other.json()["id"])
-        params = {"history": 1, "erase": 1} if "memories/" in path else PARAMS.get(path)
+        of_memory = {"erase": 1} if method == "DELETE" else {"history": 1}
+        params = of_memory if "memories/" in path else PARAMS.get(path)
         if "/generations/" in path and method == "DELETE":
             params = {"dry_run": 1}
         named = path.replace("{agent}", "ada")

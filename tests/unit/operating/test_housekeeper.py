@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from openbrain.adapters.elasticsearch import removed_documents
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
@@ -18,7 +19,9 @@ from openbrain.ports.store.outbox import OutboxEntry
 from openbrain.runtime.container import Container
 from openbrain.runtime.leader import Leader, PeriodicJob
 from openbrain.settings import Settings
-from openbrain_housekeeper.app import housekeeper
+from openbrain.streams.redis.connection import connect
+from openbrain.usecases.backpressure import Memory, Pressure
+from openbrain_housekeeper.app import housekeeper, periodic_jobs
 from openbrain_housekeeper.jobs.relay import relay
 from tests.support.store.fixtures import FakeClock
 from tests.support.store.schema import make_tables
@@ -259,6 +262,25 @@ async def test_a_duty_in_its_long_pause_is_not_stuck_and_one_that_hangs_is() -> 
     await service.stop()
 
 
+async def test_a_round_is_given_its_own_time() -> None:
+    time, begun, hanging = Time(), asyncio.Event(), asyncio.Event()
+
+    async def merges() -> int:
+        begun.set()
+        await hanging.wait()
+        return 0
+
+    duty = PeriodicJob.every(100, "merges", merges, round_s=900)
+    service = Leader("housekeeper", Lease(), [duty], lease_s=3600, checks={}, close=nothing, clock=time)
+    await service.start()
+    await begun.wait()
+    time.ahead = 990
+    assert "merges" not in service.stuck()
+    time.ahead = 1001
+    assert "merges" in service.stuck()
+    await service.stop()
+
+
 async def test_a_round_that_loses_its_cancellation_begins_no_long_pause() -> None:
     """Python 3.11 can lose a cancellation like this inside a wait for Redis."""
     begun = asyncio.Event()
@@ -314,9 +336,14 @@ async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlStore]:
 @pytest.fixture
 async def standby(store: SqlStore, clock: FakeClock) -> AsyncIterator[Leader]:
     """A housekeeper that does not lead."""
+
+    async def memory() -> Memory:
+        return Memory(used=1, limit=4)
+
+    pressure = Pressure(store.outbox, memory, outbox_limit=10, memory_share=0.8)
     settings = Settings.model_validate({"streams": {"url": "redis://nowhere.invalid"}})
     container = Container(settings, shared=True)
-    container.__dict__.update(store=store, clock=clock)
+    container.__dict__.update(store=store, clock=clock, pressure=pressure)
     service = housekeeper(container)
     yield service
     await service.stop()
@@ -344,6 +371,22 @@ async def test_a_database_that_is_down_delays_no_scrape_by_an_error(
     monkeypatch.setattr(store.outbox, "unpublished_since", down)
     await standby.measure()
     assert metrics.OUTBOX_OLDEST_SECONDS._value.get() == 7
+
+
+async def test_a_former_leader_shows_no_old_back_pressure(standby: Leader) -> None:
+    for gauge, old in ((metrics.BACKLOG_FULL, 1), (metrics.OUTBOX_WAITING, 10), (metrics.STREAM_MEMORY_SHARE, 0.9)):
+        gauge.set(old)
+    await standby.measure()
+    assert metrics.BACKLOG_FULL._value.get() == 0
+    assert metrics.OUTBOX_WAITING._value.get() == 0
+    assert metrics.STREAM_MEMORY_SHARE._value.get() == 0.25
+
+
+def test_a_round_of_operations_may_last_as_long_as_the_merge_of_an_index(tmp_path: Path) -> None:
+    settings = Settings.model_validate({"data_dir": tmp_path, "streams": {"url": "redis://nowhere.invalid"}})
+    container = Container(settings, shared=True)
+    jobs = {job.name: job for job in periodic_jobs(container, connect(settings.streams), None)}
+    assert jobs["operations"].round_s > removed_documents.MERGE_S
 
 
 async def test_a_former_leader_shows_no_old_share_of_dead_letters(standby: Leader) -> None:

@@ -69,7 +69,8 @@ def edit(to: Connection, file: File = None, json: AsJson = False) -> None:
             if given == before:
                 say("nothing was changed")
                 return
-            stands = to.ask(lambda brain: brain.set_policies(given))
+            seen = f'"{policies.edition}"'
+            stands = to.ask(lambda brain: brain.set_policies(given, if_match=seen))
     else:
         given = _parsed(file_text(file))
         stands = to.ask(lambda brain: brain.set_policies(given))
@@ -96,7 +97,7 @@ def retention(to: Connection, show_days: Show = True, json: AsJson = False) -> N
 
 
 def _document(policies: "PoliciesAnswer") -> dict[str, Any]:
-    return policies.model_dump(mode="json", exclude={"actor", "updated_at"})
+    return policies.model_dump(mode="json", exclude={"actor", "updated_at", "edition"})
 
 
 @contextmanager

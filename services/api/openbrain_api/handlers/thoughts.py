@@ -46,6 +46,7 @@ from openbrain_api.memories.thoughts import (
     thought_writes,
 )
 from openbrain_api.recall.comparing.similarity import Precision
+from openbrain_api.recall.order import RankedMemory
 from openbrain_api.recall.question import Question
 
 SOURCES = 100
@@ -97,7 +98,7 @@ async def add_thoughts(call: Call[ThoughtBatchBody, Nothing]) -> Response:
     key = parsing.idempotency_key(call.headers)
     prepared, last = [], 0
     for number, given in enumerate(call.body.thoughts):
-        item = _prepared(call, given, f"{key}#{number}" if key else "")
+        item = _prepared(call, given, parsing.part_key(key, number))
         if not isinstance(item, OpenBrainError):
             item = in_order(item, last)
             last = item[-1].memory.created_at
@@ -127,15 +128,13 @@ async def search_thoughts(call: Call[ThoughtSearchBody, Nothing]) -> Response:
         min_similarity=body.min_similarity,
     )
     (result,) = await call.api.recaller.recall([question])
-    hits = [
-        thought(
-            hit.memory,
-            score=round(hit.score, 4),
-            similarity=None if hit.similarity is None else round(hit.similarity, 4),
-        )
-        for hit in result.ranked
-    ]
-    return Response(200, to_json(hits))
+    return Response(200, to_json([_found(hit) for hit in result.ranked]))
+
+
+def _found(hit: RankedMemory) -> Mapping[str, object]:
+    similarity = None if hit.similarity is None else round(hit.similarity, 4)
+    shown = thought(hit.memory, score=round(hit.score, 4), similarity=similarity)
+    return {**shown, "folded": hit.folded} if hit.folded else shown
 
 
 @Route("GET", "/v1/thoughts/recent", permission=Permission.BRAIN_READ, response=ThoughtList)
@@ -196,20 +195,23 @@ async def update_thought(call: Call[ThoughtPatchBody, ThoughtQuery]) -> Response
     stores=True,
 )
 async def end_thought(call: Call[Nothing, EndThoughtQuery]) -> Response:
-    """Delete one thought with all its parts; its history stays unless it is erased."""
-    viewer, origin = call.actor.viewer(call.query.session_id or ""), call.origin()
-    parts, writes = await _parts(call, viewer), call.api.store.writes
+    """Delete one thought with all its parts; its history stays unless it is erased.
+
+    One that was deleted before can still be erased.
+    """
+    viewer, origin, erase = call.actor.viewer(call.query.session_id or ""), call.origin(), call.query.erase
+    parts, writes = await _parts(call, viewer, ended=erase), call.api.store.writes
     named = parsing.id_in(call.path, "thought")
     # The named part last: if this fails on the way, a repeated request still finds the others by it.
     for part in sorted(parts, key=lambda part: part.id == named):
-        if call.query.erase:
+        if erase:
             await writes.erase(part.id, viewer, origin, "")
         else:
             await writes.forget(part.id, viewer, origin, "")
-    if call.query.erase:
+    if erase:
         call.api.recaller.forget_queries()
     call.api.committer.hint()
-    return plain({"id": parts[0].id, "deleted": True, "erased": call.query.erase})
+    return plain({"id": parts[0].id, "deleted": True, "erased": erase})
 
 
 @Route(
@@ -261,10 +263,9 @@ async def _listed(call: Call[Nothing, ThoughtsQuery]) -> Response:
     return Response(200, to_json([thought(row) for row in rows]), headers=headers)
 
 
-async def _parts(call: Call[Any, Any], viewer: Viewer) -> Sequence[Memory]:
-    return await shown_thought(
-        parsing.id_in(call.path, "thought"), viewer, call.api.store.memories, call.api.clock.now()
-    )
+async def _parts(call: Call[Any, Any], viewer: Viewer, *, ended: bool = False) -> Sequence[Memory]:
+    thought_id, now = parsing.id_in(call.path, "thought"), call.api.clock.now()
+    return await shown_thought(thought_id, viewer, call.api.store.memories, now, ended=ended)
 
 
 async def _stored(call: Call[Any, Any], writes: Sequence[Write]) -> Sequence[Outcome]:

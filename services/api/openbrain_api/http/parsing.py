@@ -29,6 +29,8 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _REQUEST_ID = re.compile(rb"[!-~]{1,128}")
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _QUERY_FIELDS = 200
+_WORKSPACE = "workspace_id"
+"""Clients of the original send it in every request; the key decides."""
 _MEMBER = re.compile(r"(?P<object>\w+)(?:\.(?P<dotted>.*)|\[(?P<member>.+)\])", re.DOTALL)
 _EVENT_ID = re.compile(r"[0-9]{1,16}")
 _AGENT: TypeAdapter[str] = TypeAdapter(Agent)
@@ -141,7 +143,7 @@ def parse_body(model: type[M], raw: bytes) -> M:
         if first["type"] == "json_invalid":
             message = "the body is not valid JSON in UTF-8, or is nested too deeply"
             raise Refused(400, "invalid_json", message) from None
-        raise Invalid(*first_problem(error)) from None
+        raise _invalid(model, error) from None
 
 
 def parse_item(model: type[M], given: object) -> M:
@@ -149,7 +151,15 @@ def parse_item(model: type[M], given: object) -> M:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        raise Invalid(*first_problem(error)) from None
+        raise _invalid(model, error) from None
+
+
+def _invalid(model: type[BaseModel], error: ValidationError) -> Invalid:
+    field, message = first_problem(error)
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+        message = f"is unknown: there are {', '.join(model.model_fields)}"
+    return Invalid(field, message)
 
 
 def parse_query(model: type[Q], raw: bytes) -> Q:
@@ -163,6 +173,8 @@ def parse_query(model: type[Q], raw: bytes) -> Q:
     for name, value in pairs:
         plain = name.removesuffix("[]")
         if value == "" and plain in model.lenient:
+            continue
+        if plain == _WORKSPACE and plain not in model.model_fields:
             continue
         if model.objects and (member := _MEMBER.fullmatch(name)) and member["object"] in model.objects:
             members = values.setdefault(member["object"], {})
@@ -197,6 +209,11 @@ def idempotency_key(headers: Headers) -> str:
     """The `Idempotency-Key` header; '' without it."""
     given = headers.get(b"idempotency-key")
     return "" if given is None else _checked(_IDEMPOTENCY_KEY, "Idempotency-Key", given.decode("latin-1"))
+
+
+def part_key(key: str, number: int) -> str:
+    """The idempotency key of one part of a request; '' without a key. No caller's own key holds a line break."""
+    return f"{key}\n{number}" if key else ""
 
 
 def named_agent(headers: Headers) -> str:

@@ -19,7 +19,7 @@ from openbrain.domain.times import to_datetime
 from openbrain.ports.store.memories import Memories
 from openbrain.ports.store.writes import Write
 from openbrain.usecases.remember import HOUR, Offer, prepare
-from openbrain_api.http.parsing import parse_item
+from openbrain_api.http.parsing import parse_item, part_key
 from openbrain_api.http.route import Call
 
 _OF_THOUGHTS = Criteria(types=(MemoryType.CONTEXT,), scopes=(Scope.AGENT, Scope.SESSION))
@@ -89,7 +89,7 @@ def _write(
             submission=parse_item(Submission, given),
             actor=actor,
             origin=call.origin(actor),
-            idempotency_key=f"{key}#{number}" if key and number > 1 else key,
+            idempotency_key=part_key(key, number) if number > 1 else key,
             key_lifetime=api.settings.housekeeping.tuning.request_key_hours * HOUR,
             identity=joined_hash(body.identity, str(number)) if body.identity else "",
             verbatim=True,
@@ -128,16 +128,21 @@ def session_of(session_id: str | None, metadata: MetadataFilter | None) -> str:
     return session_id or (named if isinstance(named, str) and len(named) <= limits.SESSION_CHARS else "")
 
 
-async def parts_of(memory: Memory, viewer: Viewer, memories: Memories, now: int) -> Sequence[Memory]:
-    """The parts of the turn that a memory belongs to, in order; only the memory itself if it is not a part."""
+async def parts_of(
+    memory: Memory, viewer: Viewer, memories: Memories, now: int, *, ended: bool = False
+) -> Sequence[Memory]:
+    """The parts of the turn that a memory belongs to, in order; only the memory itself if it is not a part. `ended`:
+    also those that have ended."""
     count, first = memory.metadata.get(PARTS), memory.metadata.get(WHOLE)
     if type(count) is not int or not 1 < count <= MOST_PARTS or not isinstance(first, str):
         return (memory,)
     condition = visible(viewer, thought_criteria(metadata={WHOLE: first}), now)
     ids = [part_id(first, number) for number in range(1, count + 1)] if is_uuid(first) else []
-    rows = [row for row in (await memories.rows(ids)).values() if row.alive(now) and matches(condition, row)]
+    known = (await memories.rows(ids)).values()
+    rows = [row for row in known if (ended or row.alive(now)) and matches(condition, row)]
     if len(rows) < count:  # imported parts have other ids
-        rows = [*await memories.listing(condition, count)]
+        listed = await memories.listing(condition, count)
+        rows = [*{row.id: row for row in (*rows, *listed, memory)}.values()] if ended else [*listed]
     return sorted(rows, key=_number) or (memory,)
 
 
@@ -146,12 +151,16 @@ def _number(part: Memory) -> int:
     return number if type(number) is int else 0  # a client may store anything under this name
 
 
-async def shown_thought(memory_id: str, viewer: Viewer, memories: Memories, now: int) -> Sequence[Memory]:
-    """The parts of a thought, by the id of any of them. Raise `NotFound` if it has ended or the viewer can't see it."""
+async def shown_thought(
+    memory_id: str, viewer: Viewer, memories: Memories, now: int, *, ended: bool = False
+) -> Sequence[Memory]:
+    """The parts of a thought, by the id of any of them. Raise `NotFound` if the viewer can't see it, or if it has ended
+    and `ended` is False."""
+    now = 0 if ended else now  # at this time nothing has expired yet
     row = (await memories.rows((memory_id,))).get(memory_id)
-    if row is None or not row.alive(now) or not matches(visible(viewer, thought_criteria(), now), row):
+    if row is None or not (ended or row.alive(now)) or not matches(visible(viewer, thought_criteria(), now), row):
         raise NotFound("no thought with this id")
-    return await parts_of(row, viewer, memories, now)
+    return await parts_of(row, viewer, memories, now, ended=ended)
 
 
 def thought(memory: Memory, content: str | None = None, **others: Any) -> dict[str, Any]:

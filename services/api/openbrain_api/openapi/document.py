@@ -177,7 +177,7 @@ def _header_parameters(route: Route) -> list[Json]:
         description = "Entity tags of the client's cached answers: 304 if one is still current."
         name = "If-None-Match"
         if route.method != "GET":
-            name, description = "If-Match", "Entity tags: 412 if the memory has changed since all of them."
+            name, description = "If-Match", "Entity tags: 412 if it has changed since all of them."
         parameters.append(header(name, {"type": "string"}, description))
     if route.needs_key:
         description = (

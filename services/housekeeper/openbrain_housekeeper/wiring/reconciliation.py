@@ -11,7 +11,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.store.generations import IndexKind
 from openbrain.runtime import adapters
 from openbrain.runtime.container import Container
-from openbrain.runtime.leader import PeriodicJob, notifying
+from openbrain.runtime.leader import LONG_ROUND_S, PeriodicJob, notifying
 from openbrain.streams.monitoring.oldest_entry import waiting_since
 from openbrain_housekeeper.jobs.full_comparison import Everything
 from openbrain_housekeeper.jobs.index_refill import LOOK_S, IndexRefill
@@ -68,7 +68,7 @@ def reconciliation_jobs(container: Container, own: Verifier) -> Sequence[Periodi
     async def after_marks(announced: int) -> None:
         await asyncio.sleep(min(_DRAIN_S, every_s) if announced else every_s)
 
-    jobs = [PeriodicJob("reconcile", notifying(wake, Marks(own).round), after_marks, every_s)]
+    jobs = [PeriodicJob("reconcile", notifying(wake, Marks(own).round), after_marks, every_s, LONG_ROUND_S)]
     if not container.shared and adapters.EMBEDDED in (container.settings.text.url, container.settings.vectors.url):
         return jobs
     everything = Everything(own, settings.verify_every_s, settings.tuning.digests_every_s)
@@ -79,6 +79,8 @@ def reconciliation_jobs(container: Container, own: Verifier) -> Sequence[Periodi
 
     return [
         *jobs,
-        PeriodicJob("verify", notifying(wake, everything.round), after_piece, settings.verify_every_s),
-        PeriodicJob("fill", notifying(wake, refill.round), lambda _: asyncio.sleep(refill.pause_s), LOOK_S),
+        PeriodicJob("verify", notifying(wake, everything.round), after_piece, settings.verify_every_s, LONG_ROUND_S),
+        PeriodicJob(
+            "fill", notifying(wake, refill.round), lambda _: asyncio.sleep(refill.pause_s), LOOK_S, LONG_ROUND_S
+        ),
     ]

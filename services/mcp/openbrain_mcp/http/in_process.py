@@ -38,7 +38,7 @@ class InProcessWire(Wire):
         headers: Mapping[str, str],
         _well: tuple[int, ...],
         _repeat: bool,
-    ) -> tuple[int, bytes]:
+    ) -> tuple[int, bytes, bool]:
         body = content or b""
         fields = [(name.encode("latin-1"), value.encode()) for name, value in headers.items()]
         exchange = _Exchange(body)
@@ -63,7 +63,7 @@ class InProcessWire(Wire):
             exchange.ended.set()
         if not exchange.status:
             raise ServerFailed("the API did not answer: look at its log, then try again")
-        return exchange.status, b"".join(exchange.parts)
+        return exchange.status, b"".join(exchange.parts), False
 
 
 class _Exchange:

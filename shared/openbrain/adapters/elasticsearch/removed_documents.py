@@ -8,7 +8,7 @@ from elasticsearch import AsyncElasticsearch
 
 from openbrain.ports.index import Scrubbed
 
-_MERGE_S = 600
+MERGE_S = 600
 _HURRY: Mapping[str, Any] = {
     # A lease is renewed after half of its period; the server checks every 30 seconds.
     "index.soft_deletes.retention_lease.period": "1s",
@@ -31,7 +31,7 @@ async def scrub(client: AsyncElasticsearch, index: str, parts: Sequence[str] | N
         return _held(last)
     await client.indices.refresh(index=index)
     await client.indices.flush(index=index, force=True, wait_if_ongoing=True)
-    patient: Any = client.options(request_timeout=_MERGE_S)
+    patient: Any = client.options(request_timeout=MERGE_S)
     await patient.indices.forcemerge(index=index, only_expunge_deletes=True)
     await client.indices.flush(index=index, force=True, wait_if_ongoing=True)
     await client.indices.put_settings(index=index, settings=dict.fromkeys(_HURRY))

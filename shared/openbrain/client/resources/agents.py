@@ -221,7 +221,8 @@ class Agents:
     async def remove_subscription(self, subscription_id: str, *, agent_id: str | None = None) -> SubscriptionRemoved:
         """Remove a subscription and its matches in the inbox."""
         path, query = f"{SUBSCRIPTIONS}/{in_path(subscription_id)}", {"agent_id": agent_id}
-        return await self._wire.ask(SubscriptionRemoved, "DELETE", path, query=query)
+        gone = SubscriptionRemoved(id=subscription_id, removed=True)
+        return await self._wire.ask(SubscriptionRemoved, "DELETE", path, query=query, gone=gone)
 
 
 def _message(sent: Sent) -> MessageAnswer | None:

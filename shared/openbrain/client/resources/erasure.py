@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Unpack
 
 from openbrain.client.arguments import SubjectFilters
-from openbrain.client.wire import Wire, filled, in_path, write_headers
+from openbrain.client.wire import Wire, filled, in_path, refuse_empty, write_headers
 from openbrain.contract.admin.access import WorkspaceDeleted
 from openbrain.contract.admin.operations import OperationAnswer, OperationList
 from openbrain.contract.brain.memories import BulkEnded, Ended
@@ -46,6 +46,7 @@ class Erasures:
         """End all memories that match the filters (at least one is needed). By default a dry run. `whole`: include
         every agent's memories and those that have ended (needs an admin key, and `erase` or a dry run). `merged`:
         erase also what dedupe or consolidate merged the matches into."""
+        refuse_empty(filters)
         if filters and self.org:
             filters.setdefault("org", self.org)  # never the only filter, which would match the complete org
         author = filters.pop("author", None)

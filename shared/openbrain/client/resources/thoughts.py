@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, Unpack
 
-from openbrain.client.wire import Wire, given, in_path, write_headers
+from openbrain.client.wire import Wire, given, in_path, refuse_empty, write_headers
 from openbrain.contract.thoughts import (
     ThoughtAnswer,
     ThoughtBatchStored,
@@ -87,12 +87,15 @@ class Thoughts:
     ) -> ThoughtEnded:
         """End a thought with all of its parts. `erase`: only the proof of the erasure remains."""
         query = {"session_id": session_id, "erase": erase or None}
-        return await self._wire.ask(ThoughtEnded, "DELETE", _path(thought_id), query=query)
+        # An erasure is never taken for done: a thought that was only forgotten before is not found either.
+        gone = None if erase else ThoughtEnded(id=thought_id, deleted=True, erased=False)
+        return await self._wire.ask(ThoughtEnded, "DELETE", _path(thought_id), query=query, gone=gone)
 
     async def delete_thoughts(
         self, *, erase: bool = False, wait: int = 0, **filters: Unpack[ThoughtFilter]
     ) -> ThoughtsEnded:
         """End all thoughts that match the filters; at least one of source, metadata_id and metadata is needed."""
+        refuse_empty(filters)
         query, headers = {"erase": erase or None, **filters}, write_headers(wait=wait)
         return await self._wire.ask(
             ThoughtsEnded, "DELETE", THOUGHTS, query=query, headers=headers, repeat=False, well=(200, 202)

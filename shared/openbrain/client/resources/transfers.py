@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from typing import Unpack
 
 from openbrain.client.arguments import SubjectFilters
-from openbrain.client.wire import Wire
+from openbrain.client.wire import Wire, refuse_empty
 from openbrain.contract.brain.transfer import Imported
 
 NDJSON = "application/x-ndjson"
@@ -24,6 +24,7 @@ class Transfers:
         With an admin key the complete workspace, else what the key may see. `cursor`: continue after the last mark that
         was read. `TryLater` if the connection breaks off.
         """
+        refuse_empty(filters)
         author = filters.pop("author", None)
         query = {"cursor": cursor, "agent_id": author, **filters}
         async for part in self._wire.stream("/v1/brain/export", query=query, accept=NDJSON):

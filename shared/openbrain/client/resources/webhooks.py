@@ -41,7 +41,8 @@ class Webhooks:
     async def remove_webhook(self, webhook_id: str, *, dry_run: bool = False) -> WebhookRemoved:
         """Remove a webhook and its dead letters. `dry_run`: only report what would be removed."""
         query = {"dry_run": "true" if dry_run else None}
-        return await self._wire.ask(WebhookRemoved, "DELETE", _path(webhook_id), query=query)
+        gone = None if dry_run else WebhookRemoved(id=webhook_id, removed=True)
+        return await self._wire.ask(WebhookRemoved, "DELETE", _path(webhook_id), query=query, gone=gone)
 
     async def webhook_dead_letters(
         self, webhook_id: str, *, limit: int | None = None, after: int = 0

@@ -42,7 +42,7 @@ LISTED = "MCP tools listed to this key over HTTP in addition to core, if a reque
 Toolsets = Annotated[tuple[Toolset, ...], Field(max_length=len(Toolset), description=LISTED)]
 
 
-class WorkspaceBody(Body):
+class WorkspaceBody(Body, extra="forbid"):
     """A new tenant."""
 
     id: Annotated[WorkspaceName, Field(description="Letters, digits, _ and -.")]
@@ -52,7 +52,7 @@ class WorkspaceBody(Body):
     personal_data: PersonalData | None = None
 
 
-class WorkspaceChangeBody(Body):
+class WorkspaceChangeBody(Body, extra="forbid"):
     """The members to change. A member left out stays unchanged; null removes a quota."""
 
     name: Name | None = None
@@ -61,7 +61,7 @@ class WorkspaceChangeBody(Body):
     personal_data: PersonalData | None = None
 
 
-class KeyBody(Body):
+class KeyBody(Body, extra="forbid"):
     """A new key. Only admin keys of the workspace `system` may name a workspace other than their own."""
 
     name: Name
@@ -91,7 +91,7 @@ class KeyBody(Body):
         return self
 
 
-class RotateBody(Body):
+class RotateBody(Body, extra="forbid"):
     """When the old key ends."""
 
     overlap_s: Annotated[
@@ -116,7 +116,7 @@ class WorkspacesQuery(QueryString):
     cursor: Annotated[WorkspaceName | None, Field(description="The `next_cursor` of the previous page.")] = None
 
 
-class DeleteWorkspaceQuery(QueryString):
+class DeleteWorkspaceQuery(QueryString, extra="forbid"):
     """Confirms the deletion of a workspace: first a dry run, then its id once more."""
 
     dry_run: Annotated[bool, Field(description="Only report what it contains.")] = False
@@ -211,5 +211,5 @@ class WorkspaceDeleted(Answer):
 
     id: str
     dry_run: bool
-    counts: dict[str, int]
+    counts: dict[str, int] = Field(description="By table; `held`: the memories that a legal hold covers, if any.")
     operation: OperationAnswer | None

@@ -61,7 +61,7 @@ class GenerationsQuery(QueryString):
     index: IndexKind | None = None
 
 
-class DropQuery(QueryString):
+class DropQuery(QueryString, extra="forbid"):
     """The options of removing a generation."""
 
     dry_run: Annotated[bool, Field(description="Only report what would be removed.")] = False

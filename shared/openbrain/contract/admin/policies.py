@@ -18,7 +18,7 @@ from openbrain.contract.admin.lifecycle import (
 )
 from openbrain.contract.base import Answer, Body
 from openbrain.domain.times import to_datetime
-from openbrain.ports.lifecycle import PolicyDocument, Run
+from openbrain.ports.lifecycle import NO_EDITION, PolicyDocument, Run
 
 MOST = 50
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=50)]
@@ -158,6 +158,7 @@ class PoliciesAnswer(Answer):
     retention: dict[str, int | None] = Field(default_factory=dict)
     actor: str | None = None
     updated_at: datetime | None = None
+    edition: str = Field(default=NO_EDITION, description="For `If-Match`, in quotes.")
 
     @classmethod
     def standing(cls, document: PolicyDocument | None) -> Self:
@@ -169,6 +170,7 @@ class PoliciesAnswer(Answer):
             retention=given.get("retention", {}),
             actor=None if document is None else document.actor,
             updated_at=None if document is None else to_datetime(document.updated_at),
+            edition=NO_EDITION if document is None else document.edition,
         )
 
 

@@ -103,7 +103,7 @@ class OutsideBody(Body):
     ] = False
 
 
-class OutsideQuery(QueryString):
+class OutsideQuery(QueryString, extra="forbid"):
     """The external reader, and what to do with its group."""
 
     stream: StreamName

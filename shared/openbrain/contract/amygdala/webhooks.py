@@ -34,14 +34,14 @@ class WebhookChangeBody(Body):
     enabled: Annotated[bool, Field(strict=True)]
 
 
-class WebhookReplayBody(Body):
+class WebhookReplayBody(Body, extra="forbid"):
     """The dead letters to post again; all if `seqs` is left out."""
 
     seqs: Annotated[tuple[Annotated[int, Field(strict=True, ge=1, le=MOST)], ...], Field(max_length=SEQS)] | None = None
     dry_run: Annotated[bool, Field(strict=True, description="Only report how many.")] = False
 
 
-class WebhookRemoveQuery(QueryString):
+class WebhookRemoveQuery(QueryString, extra="forbid"):
     """Whether the webhook is really removed."""
 
     dry_run: Annotated[bool, Field(description="Only report what would be removed.")] = False

@@ -126,7 +126,7 @@ class ListQuery(BrowseQuery):
     cursor: Annotated[str | None, Field(pattern=CURSOR, description="The `next_cursor` of the previous page.")] = None
 
 
-class EndQuery(ForgetQuery):
+class EndQuery(ForgetQuery, extra="forbid"):
     """How a memory ends."""
 
     erase: Annotated[bool, Field(description="Erase it: only the proof of the erasure remains. Can't be undone.")] = (

@@ -8,17 +8,18 @@ from openbrain.contract.base import CURSOR, Answer, QueryString
 from openbrain.contract.brain.filters import BrowseQuery, SubjectFilters
 
 
-class ExportQuery(BrowseQuery, SubjectFilters):
+class ExportQuery(BrowseQuery, SubjectFilters, extra="forbid"):
     """The memories to export."""
 
     many = BrowseQuery.many | {"speaker"}
+    lenient = frozenset()
 
     cursor: Annotated[
         str | None, Field(pattern=CURSOR, description="The cursor of the last mark that was read: continue from there.")
     ] = None
 
 
-class ImportQuery(QueryString):
+class ImportQuery(QueryString, extra="forbid"):
     """The options of an import."""
 
     dry_run: Annotated[bool, Field(description="Only report what would happen to each line.")] = False

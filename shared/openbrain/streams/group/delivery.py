@@ -58,12 +58,12 @@ class Delivery(NamedTuple, Generic[Data]):
 
 
 Results = Sequence[Exception | None] | None
-"""None: all done. A list: one result per delivery, None if it is done, else its error: `TryLater` keeps it pending
-until the dependency answers, `NeverRetry` makes it a dead letter, any other is a failed attempt."""
+"""None: all done. A list: one result per delivery, None if it is done, else its error: `TryLater` (or `SetupError`)
+keeps it pending until the dependency answers, `NeverRetry` makes it a dead letter, any other is a failed attempt."""
 
 Handler = Callable[[Sequence[Delivery[Data]]], Awaitable[Results]]
-"""Handles a batch. An error that it raises applies to the whole batch: `TryLater` as above; after any other each
-delivery is handled again alone, so that a bad delivery does not affect its neighbours."""
+"""Handles a batch. An error that it raises applies to the whole batch: `TryLater` and `SetupError` as above; after any
+other each delivery is handled again alone, so that a bad delivery does not affect its neighbours."""
 
 OnDead = Callable[[Delivery[Any], Exception], Awaitable[None]]
 """Called before a parsed delivery becomes a dead letter, so that the database can keep the reason."""

@@ -5,17 +5,21 @@ from collections.abc import Callable
 
 import structlog
 
+from openbrain.domain.errors import SetupError, TryLater
 from openbrain.domain.tasks import Backoff
 
+UNAVAILABLE = (TryLater, SetupError)
+"""Errors that no entry causes: a dependency is down, or only a person can mend it (a refused password, a database that
+is not migrated yet). The entries wait."""
 _log = structlog.get_logger(__name__)
 
 
 class Breaker:
-    """Closed; open for a pause after each `TryLater`; then half open: the next attempt decides."""
+    """Closed; open for a pause after each of these errors; then half open: the next attempt decides."""
 
     def __init__(self, name: str, backoff: Backoff, clock: Callable[[], float] = time.monotonic) -> None:
         self.is_open = False
-        """True from the first `TryLater` until an attempt succeeds."""
+        """True from the first of these errors until an attempt succeeds."""
         self._name, self._backoff, self._clock = name, backoff, clock
         self._until = 0.0
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import structlog
 
-from openbrain.domain.errors import Invalid, NeverRetry, TryLater, error_kind, error_text
+from openbrain.domain.errors import Invalid, NeverRetry, SetupError, TryLater, error_kind, error_text
 from openbrain.domain.tasks import Backoff
 from openbrain.observability import metrics
 from openbrain.streams.group.consumer_group import ALONE_AFTER, ConsumerGroup
 from openbrain.streams.group.delivery import Delivery, Entry, one_each
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.handling.adaptive_batch import AdaptiveBatch
+from openbrain.streams.handling.breaker import UNAVAILABLE
 from openbrain.streams.handling.deferred import Deferred
 from openbrain.streams.handling.failure_limit import FailureLimit
 from openbrain.streams.handling.runtime import Closing, Runtime
@@ -51,7 +52,7 @@ class Consumer:
             clock=runtime.clock,
         )
         self.settlement = Settlement(
-            runtime, group, subscription.on_dead, held=self.held, count=self.count, later=self._tried
+            runtime, group, subscription.on_dead, held=self.held, count=self.count, tried=self._tried
         )
         self._seconds = metrics.STREAM_HANDLER_SECONDS.labels(*labels)
         self._sizes = metrics.STREAM_BATCH_ENTRIES.labels(*labels)
@@ -209,7 +210,7 @@ class Consumer:
             with metrics.batch_span(f"{self.group.stream} process", (item.event.traceparent for item in batch)):
                 results = await handler(batch)
                 return one_each(results, len(batch))
-        except TryLater as error:
+        except UNAVAILABLE as error:
             self.deferred.in_vain = degraded
             return [error] * len(batch)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is a failed attempt
@@ -253,11 +254,11 @@ class Consumer:
         done: list[str] = []
         waiting: list[Delivery[Any]] = []
         failed: list[tuple[Delivery[Any], Exception]] = []
-        later: TryLater | None = None
+        later: TryLater | SetupError | None = None
         for delivery, result in zip(batch, results, strict=True):
             if result is None:
                 done.append(delivery.id)
-            elif isinstance(result, TryLater):
+            elif isinstance(result, UNAVAILABLE):
                 later = result
                 waiting.append(delivery)
             else:
@@ -309,7 +310,12 @@ class Consumer:
                 self.count("lost")
                 _log.warning("streams.lease_lost", stream=self.group.stream, entry=entry)
 
-    def _tried(self, error: TryLater | None) -> None:
-        breaker = self.runtime.breaker
-        breaker.succeeded() if error is None else breaker.failed(error)
-        self._breaker_open.set(breaker.is_open)
+    def _tried(self, error: TryLater | SetupError | None) -> None:
+        breaker, open_breakers = self.runtime.breaker, self.runtime.open_breakers
+        if error is None:
+            breaker.succeeded()
+            open_breakers.discard(breaker)
+        else:
+            breaker.failed(error)
+            open_breakers.add(breaker)
+        self._breaker_open.set(bool(open_breakers))

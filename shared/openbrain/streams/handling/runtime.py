@@ -41,6 +41,8 @@ class Runtime:
     """Set while the group is paused: nothing new is read; parked and pending entries stay as they are."""
     replaying: set[str] = field(default_factory=set)
     """The existing replays of this group (full stream names)."""
+    open_breakers: set[Breaker] = field(default_factory=set)
+    """Those of all streams; a stream with a separate lock has its own."""
     deadlines: dict[str, float] = field(default_factory=dict)
     """The time by which each loop must report again."""
 

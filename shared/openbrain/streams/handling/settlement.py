@@ -5,10 +5,11 @@ from typing import Any, TypeVar
 
 import structlog
 
-from openbrain.domain.errors import NeverRetry, TryLater, error_kind, error_text
+from openbrain.domain.errors import NeverRetry, SetupError, TryLater, error_kind, error_text
 from openbrain.streams.group.consumer_group import ConsumerGroup
 from openbrain.streams.group.delivery import Delivery, Entry, OnDead
 from openbrain.streams.handling.backoff import ErrorState
+from openbrain.streams.handling.breaker import UNAVAILABLE
 from openbrain.streams.handling.runtime import Runtime
 from openbrain.streams.redis.connection import AWAY, is_gone
 
@@ -32,10 +33,11 @@ class Settlement:
         *,
         held: Container[str],
         count: Callable[[str, int], None],
-        later: Callable[[TryLater], None],
+        tried: Callable[[TryLater | SetupError | None], None],
     ) -> None:
+        """`tried`: told that a dependency was unavailable, and that it answers again."""
         self._runtime, self._group, self._on_dead = runtime, group, on_dead
-        self._held, self._count, self._later = held, count, later
+        self._held, self._count, self._tried = held, count, tried
         self._attempts = len(runtime.settings.backoff_s) + 1
 
     async def acknowledge(self, ids: Sequence[str], loop: str) -> None:
@@ -93,11 +95,13 @@ class Settlement:
             )
 
     async def _tell(self, on_dead: OnDead, delivery: Delivery[Any], error: Exception, loop: str) -> None:
+        waited = False
         while delivery.id in self._held:
             try:
                 await on_dead(delivery, error)
-            except TryLater as later:
-                self._later(later)
+            except UNAVAILABLE as later:
+                waited = True
+                self._tried(later)
                 self._runtime.heartbeat(loop, 2 * self._runtime.settings.tuning.breaker_max_s + 60)
                 await self._runtime.until_dependencies_answer()
             except Exception as failure:  # noqa: BLE001 - the dead letter has the reason in any case
@@ -106,6 +110,8 @@ class Settlement:
                 )
                 return
             else:
+                if waited:
+                    self._tried(None)
                 return
 
     async def _insist(self, loop: str, call: Callable[[], Awaitable[T]]) -> T | None:

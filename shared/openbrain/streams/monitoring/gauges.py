@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from redis.asyncio import Redis
@@ -16,6 +17,8 @@ from openbrain.streams.redis.keys import PARKED
 from openbrain.streams.redis.scripts import counted
 
 _FRESH_S = 1.0
+PATIENCE_S = 3.0
+"""Longest wait of a scrape for Redis. Prometheus takes a slow scrape for a process that does not answer."""
 
 
 class Gauges:
@@ -32,11 +35,16 @@ class Gauges:
             if time.monotonic() - self._at < _FRESH_S:
                 return
             self._at = time.monotonic()
-            for stream in self._streams:
-                try:
-                    await self._measure(client, stream)
-                except AWAY:
-                    continue
+            with suppress(*AWAY):
+                async with asyncio.timeout(PATIENCE_S):
+                    await self._measure_all(client)
+
+    async def _measure_all(self, client: Redis) -> None:
+        for stream in self._streams:
+            try:
+                await self._measure(client, stream)
+            except ResponseError:  # of this key; any other error is the server's, and every stream would wait for it
+                continue
 
     async def _measure(self, client: Redis, stream: str) -> None:
         labels = (stream, self._group)

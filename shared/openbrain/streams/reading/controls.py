@@ -5,12 +5,13 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 from redis.asyncio import Redis
 
-from openbrain.domain.errors import TryLater, error_kind, error_text
+from openbrain.domain.errors import error_kind, error_text
+from openbrain.streams.handling.breaker import UNAVAILABLE
 from openbrain.streams.handling.runtime import Closing, Runtime
 from openbrain.streams.redis.connection import AWAY
 
 Paused = Callable[[], Awaitable[bool]]
-"""Whether the group is paused; `TryLater` while that is unknown."""
+"""Whether the group is paused; `TryLater` or `SetupError` while that is unknown."""
 _log = structlog.get_logger(__name__)
 
 
@@ -43,7 +44,7 @@ class Controls:
         try:
             if self._paused is not None:
                 self._rest(paused=await self._paused())
-        except TryLater:
+        except UNAVAILABLE:
             pass  # unchanged: the service's own check of the database reports it
         try:
             existing = await self._existing()

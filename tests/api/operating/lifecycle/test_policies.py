@@ -64,6 +64,24 @@ async def test_a_policy_runs_once_a_slot_whoever_leads(module_brain: Brain) -> N
     assert (shown["policies"], shown["actor"]) == ([nightly()], "ada")
 
 
+async def test_an_admin_does_not_overwrite_what_another_has_set(module_brain: Brain) -> None:
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    hold = {"legal_hold": [{"project": "trial"}]}
+    async with http(brain.app(), await brain.key(workspace, permissions=EVERYTHING)) as admin:
+        none = await admin.get(POLICIES)
+        ada = await admin.put(POLICIES, json=hold, headers={"if-match": none.headers["etag"]})
+        bob = await admin.put(POLICIES, json={"policies": []}, headers={"if-match": none.headers["etag"]})
+        stands = await admin.get(POLICIES)
+        held = await admin.get(POLICIES, headers={"if-none-match": stands.headers["etag"]})
+        brain.clock.advance(1)
+        after = await admin.put(POLICIES, json={}, headers={"if-match": f'"{stands.json()["edition"]}"'})
+
+    assert ada.headers["etag"] == stands.headers["etag"] != none.headers["etag"]
+    assert "the policies have changed" in refused(bob, 412)["message"]
+    assert stands.json()["legal_hold"] == hold["legal_hold"]
+    assert (held.status_code, after.status_code, after.json()["legal_hold"]) == (304, 200, [])
+
+
 async def test_every_job_can_run_by_itself(module_brain: Brain) -> None:
     brain, workspace = module_brain, await module_brain.new_workspace()
     bodies: dict[str, Any] = {"prune": {"max_confidence": 0.1}, "dedupe": {}, "consolidate": {}}

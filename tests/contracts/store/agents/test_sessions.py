@@ -12,7 +12,7 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict
 from openbrain.domain.ids import uuid7
-from openbrain.domain.memory import DAY, Memory, Scope
+from openbrain.domain.memory import DAY, Memory, Reason, Scope
 from openbrain.ports.agents import Policy, Session, Started
 from openbrain.ports.store.writes import Origin
 from tests.support.store.fixtures import START, FakeClock, write
@@ -49,7 +49,7 @@ async def test_one_is_started_once_and_opened_again(store: SqlStore) -> None:
 
     assert sorted(each.created for each in results) == [False, False, False, True]
     assert await announced(store) == ["ada"]
-    ended = await store.sessions.end_session(session, None, START + 5)
+    ended = await store.sessions.end_session(session, None, START + 5, ORIGIN)
     assert ended.ended_at == START + 5
     again = await start(store, ADA, started_at=START + 9)
     assert (again.created, again.session) == (False, session), "unchanged, but open again"
@@ -98,7 +98,7 @@ async def test_they_are_listed_in_pages(store: SqlStore) -> None:
     for number in range(5):
         made = await start(store, ADA, f"s{number}", started_at=START + number, project=f"p{number % 2}")
         if number == 4:
-            await store.sessions.end_session(made.session, None, START + 9)
+            await store.sessions.end_session(made.session, None, START + 9, ORIGIN)
     await start(store, BO, "s9")
 
     first = await store.sessions.sessions(ADA, 3, open_only=False)
@@ -168,9 +168,25 @@ async def test_hand_overs_come_newest_first_though_their_sessions_are_open_again
     left = [uuid7(START + number * DAY) for number in range(4)]
     for number, hand_over in enumerate(left):
         made = await start(store, ADA, f"s{number}")
-        await store.sessions.end_session(made.session, hand_over, START + number * DAY + 5)
+        await store.sessions.end_session(made.session, hand_over, START + number * DAY + 5, ORIGIN)
     for number in (3, 0):
         await start(store, ADA, f"s{number}")
 
     assert await store.sessions.hand_overs(BO, "", "shop", 9) == left[::-1]
     assert await store.sessions.hand_overs(BO, "", "shop", 2) == [left[3], left[2]]
+
+
+async def test_of_two_agents_that_end_a_session_at_once_the_last_leaves_the_hand_over(store: SqlStore) -> None:
+    seen = (await start(store, ADA, invited=("bo",))).session
+    await start(store, BO)
+    first, last = [await kept(store, f"left by {name}", name, memory_scope=Scope.PROJECT) for name in ("ada", "bo")]
+
+    await store.sessions.end_session(seen, first.id, START + 5, ORIGIN)
+    ended = await store.sessions.end_session(seen, last.id, START + 6, ORIGIN)
+    same = await store.sessions.end_session(seen, last.id, START + 7, ORIGIN)
+    without = await store.sessions.end_session(ended, None, START + 8, ORIGIN)
+
+    rows = await store.memories.rows([first.id, last.id])
+    assert [rows[each.id].reason for each in (first, last)] == [Reason.SUPERSEDED, None]
+    assert {each.hand_over_id for each in (ended, same, without)} == {last.id}
+    assert (await store.memories.ancestry(last.id, 9)).parents == (first.id,)

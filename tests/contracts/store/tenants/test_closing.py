@@ -8,9 +8,11 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.tables import metadata, recalls, workspace_usage
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.access.permissions import Permission
+from openbrain.domain.access.visibility import Criteria
 from openbrain.domain.errors import NeverRetry, NotFound
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Reason
+from openbrain.ports.lifecycle import PolicyDocument
 from openbrain.ports.store.generations import IndexKind
 from openbrain.ports.store.index_entries import Mark
 from openbrain.ports.store.operations import Operation
@@ -58,6 +60,15 @@ async def test_what_it_holds_is_counted(store: SqlStore, database: Database) -> 
     assert (counts["memories"], counts["api_keys"], counts["idempotency_keys"], counts["operations"]) == (5, 1, 1, 1)
     with pytest.raises(NotFound):
         await store.workspaces.workspace_counts("w2")
+
+
+async def test_what_a_legal_hold_covers_is_counted_before_it_is_deleted(store: SqlStore, database: Database) -> None:
+    for name in ("w1", "w2"):
+        await tenant(store, database, name, contents=3)
+    await store.policies.set_document(PolicyDocument(workspace_id="w1", given={}, holds=(Criteria(),)))
+
+    assert (await store.workspaces.workspace_counts("w1"))["held"] == 3
+    assert "held" not in await store.workspaces.workspace_counts("w2")
 
 
 async def test_its_keys_open_nothing_at_once(store: SqlStore, database: Database, clock: FakeClock) -> None:

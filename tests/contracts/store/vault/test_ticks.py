@@ -2,11 +2,13 @@
 
 import asyncio
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.adapters.sql.vault.ticks import SqlTicks
 from openbrain.domain.errors import NotFound
 from openbrain.domain.events.data import TickCompleted, TickRequested
 from openbrain.domain.events.envelope import CloudEvent, decode, event_type
@@ -15,6 +17,7 @@ from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.ports.store.tenants import Workspace
 from openbrain.ports.store.vault import TickJob, TickState
 from tests.support.store.fixtures import FakeClock
+from tests.support.store.parts import LostResponses
 
 SLOT = "cron:2027-01-15T08:07Z"
 
@@ -137,6 +140,22 @@ async def test_one_that_was_put_off_waits_and_is_said_again(store: SqlStore, clo
     assert await store.ticks.announce_ticks(clock.now() - minute, 10) == 1
     assert [each.job_id for each in await said(store)] == [asked.id]
     assert await store.ticks.hold_tick(asked.id, "me", 30) is not None
+
+
+async def test_one_that_was_ended_before_a_lost_response_to_the_commit_is_ours(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    twice = SqlTicks(cast("Database", LostResponses(database)), clock)
+    ended, later = [(await store.ticks.request_tick(job(clock, slot=slot))).job.id for slot in ("one", "two")]
+    await said(store)
+    for name in (ended, later):
+        assert await store.ticks.hold_tick(name, "me", 60)
+
+    assert await twice.put_off_tick(later, "me", 120, "the vault is away")
+    assert await twice.finish_tick(ended, "me", {"total_ms": 3})
+    assert [event.job_id for event in await said(store)] == [ended]
+    assert not await twice.finish_tick(ended, "me", {})
+    assert not await twice.put_off_tick(later, "me", 120, "")
 
 
 async def test_what_was_lost_is_said_again_and_not_too_often(store: SqlStore, clock: FakeClock) -> None:

@@ -9,9 +9,22 @@ import pytest
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.access.visibility import Criteria
+from openbrain.domain.errors import Outdated
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY, Memory, MemoryType
-from openbrain.ports.lifecycle import PRUNE, UNDO, Action, Change, PolicyDocument, Run, Selection, Subject, Undone, Use
+from openbrain.ports.lifecycle import (
+    NO_EDITION,
+    PRUNE,
+    UNDO,
+    Action,
+    Change,
+    PolicyDocument,
+    Run,
+    Selection,
+    Subject,
+    Undone,
+    Use,
+)
 from openbrain.ports.store.operations import Operation, OperationStatus
 from openbrain.ports.store.tenants import Workspace
 from openbrain.ports.store.writes import Edit, Outcome, Status
@@ -308,6 +321,26 @@ async def test_pages_go_from_the_oldest_on(store: SqlStore, clock: FakeClock, li
 
     assert [each.memory for each in found] == sorted(made, key=lambda each: (each.created_at, each.id))
     assert await store.lifecycle.count(selection) == 4
+
+
+async def test_a_document_replaces_the_one_that_its_author_has_read(store: SqlStore, clock: FakeClock) -> None:
+    mine, other = (PolicyDocument(workspace_id="w1", given={"legal_hold": [name]}) for name in ("mine", "other"))
+    nothing = frozenset({NO_EDITION})
+
+    first = await store.policies.set_document(mine, nothing)
+    clock.advance(1)
+    with pytest.raises(Outdated):
+        await store.policies.set_document(other, nothing)
+    again = await store.policies.set_document(mine, nothing)
+    clock.advance(1)
+    with pytest.raises(Outdated):
+        await store.policies.set_document(other, frozenset({first.edition}))
+    second = await store.policies.set_document(other, frozenset({again.edition}))
+
+    assert await store.policies.document("w1") == second
+    with pytest.raises(Outdated):
+        await store.policies.set_document(replace(mine, workspace_id="w2"), frozenset({second.edition}))
+    assert await store.policies.document("w2") is None
 
 
 async def test_a_workspace_has_one_document(store: SqlStore, clock: FakeClock) -> None:

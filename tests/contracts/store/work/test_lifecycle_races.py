@@ -13,10 +13,11 @@ from openbrain.adapters.sql.schema.tables import recalls
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.sql.writes import erasing, locked_reads
 from openbrain.domain.access.visibility import Criteria, everything
+from openbrain.domain.errors import Outdated
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Memory
 from openbrain.ports.cleaning import Cleaned, MemoryTexts
-from openbrain.ports.lifecycle import CLEAN, UNDO, Action, Change, PolicyDocument, Subject, Undone, Use
+from openbrain.ports.lifecycle import CLEAN, NO_EDITION, UNDO, Action, Change, PolicyDocument, Subject, Undone, Use
 from openbrain.ports.store.memories import RecallRecord
 from openbrain.ports.store.writes import Bulk, Edit, Ended
 from tests.contracts.store.work.test_lifecycle import all_undone, archive_all, running, selected
@@ -176,3 +177,15 @@ async def test_the_first_policies_of_several_admins_at_once(store: SqlStore) -> 
         done = await asyncio.gather(*(store.policies.set_document(document) for document in given))
 
         assert await store.policies.document(workspace) in done
+
+
+async def test_of_admins_who_have_read_the_same_policies_one_sets_others(store: SqlStore) -> None:
+    given = [PolicyDocument(workspace_id="w1", given={"policies": [number]}) for number in range(4)]
+    expected = frozenset({NO_EDITION})
+
+    writes = (store.policies.set_document(document, expected) for document in given)
+    done = await asyncio.gather(*writes, return_exceptions=True)
+
+    (stands,) = [each for each in done if isinstance(each, PolicyDocument)]
+    assert await store.policies.document("w1") == stands
+    assert [type(each) for each in done if each is not stands] == [Outdated] * 3

@@ -12,6 +12,7 @@ from openbrain.domain.events.data import MemoryReindex
 from openbrain.domain.events.envelope import encode
 from openbrain.domain.events.streams import REINDEX, STORED
 from openbrain.domain.memory import Change
+from openbrain.observability import metrics
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
@@ -97,6 +98,31 @@ async def test_what_it_needs_may_be_away_and_the_others_try_on(url: str) -> None
 
 def _has(live: Seen, count: int) -> bool:
     return len(live.all) >= count
+
+
+async def test_the_gauge_shows_a_dependency_that_is_away_while_the_other_streams_go_on(url: str) -> None:
+    there = [False]
+
+    async def needs_it(_: Sequence[Delivery[Any]]) -> Results:
+        if not there[0]:
+            raise TryLater("the other model is away")
+        return None
+
+    settings, live = scaled(url, breaker_s=60, breaker_max_s=60), Seen()
+    made = service(settings, live, needs_it)
+    async with looking(settings, REINDEX.name) as looks, started(made):
+        await publish(settings, reindexed(1), stream=REINDEX.name)
+        await eventually(lambda: _breaker_open() == 1)
+        await publish(settings, stored(1))
+        await eventually(partial(_has, live, 1))
+        await publish(settings, stored(2))
+        await eventually(partial(_has, live, 2))
+        assert _breaker_open() == 1
+        assert await looks.pending() == 1
+
+
+def _breaker_open() -> float | None:
+    return metrics.REGISTRY.get_sample_value("openbrain_stream_breaker_open", {"group": "embedder"})
 
 
 async def test_a_room_that_rests_rests_there_too(url: str) -> None:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from openbrain.domain.errors import TryLater
+from openbrain.domain.errors import SetupError, TryLater
 from openbrain.domain.events.streams import REINDEX, STORED, SUPERSEDED
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
@@ -41,6 +41,27 @@ class Dependency:
     async def ask(self, _: Sequence[Delivery[Any]]) -> None:
         if not self.up:
             raise TryLater("the database is down")
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["the batch", "each"])
+async def test_what_only_a_person_can_mend_costs_no_attempt(url: str, *, whole: bool) -> None:
+    """As a database that is not migrated yet, or that refuses the password: no entry is to blame."""
+    mended = False
+
+    async def answer(batch: Sequence[Delivery[Any]]) -> Results:
+        refused = SetupError("the database is not prepared")
+        if whole and not mended:
+            raise refused
+        return None if mended else [refused] * len(batch)
+
+    settings, seen = scaled(url, backoff_s=()), Seen(answer)
+    await publish(settings, stored(1), stored(2))
+    async with looking(settings) as looks, started(service(settings, seen)):
+        await eventually(lambda: len(seen.batches) >= 6)
+        assert await looks.dead() == []
+        mended = True
+        await eventually(looks.idle)
+        assert (await looks.dead(), await looks.state()) == ([], {})
 
 
 async def test_the_same_batch_is_tried_with_growing_pauses_and_completed(url: str) -> None:

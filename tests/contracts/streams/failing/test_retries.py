@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from openbrain.domain.errors import Conflict, TryLater
+from openbrain.observability import metrics
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import ConsumerGroup, Taken
 from openbrain.streams.group.delivery import Delivery, Entry
@@ -129,6 +130,8 @@ async def test_what_is_refused_for_good_is_not_tried_again_and_the_truth_is_told
     async with looking(settings) as looks, started(service(settings, seen, on_dead=on_dead)):
         await eventually(looks.idle)
         letters = await looks.dead()
+        gauge = metrics.REGISTRY.get_sample_value("openbrain_stream_breaker_open", {"group": "embedder"})
+        assert gauge == 0, "though no entry follows"
 
     assert seen.batches == [[1]]
     assert told == [("the database is down", ""), (memory_id(1), "the chain has moved on")]

@@ -10,13 +10,29 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from openbrain.domain.errors import NeverRetry
+from openbrain.domain.events.streams import STORED
+from openbrain.ports.streams import Burial
 from openbrain.settings import Streams
+from openbrain.streams.group.delivery import Delivery, Results
+from openbrain.streams.operating.redelivery import Redelivery
 from openbrain.streams.reading.service import Service
 from openbrain.streams.redis.connection import silence_s
 from tests.servers.plugin import Starter
 from tests.servers.processes.process import ServerProcess
 from tests.support.processes.tcp_proxy import TcpProxy
-from tests.support.streams.consumers import Looks, Seen, eventually, looking, publish, scaled, service, started, stored
+from tests.support.streams.consumers import (
+    Looks,
+    Seen,
+    eventually,
+    looking,
+    numbers,
+    publish,
+    scaled,
+    service,
+    started,
+    stored,
+)
 
 Trouble = Callable[[Any], Awaitable[object]]
 
@@ -81,6 +97,31 @@ async def test_a_server_that_refuses_writes_is_asked_seldom_and_read_on_after(se
     told = [line["error"] for line in logs if line["event"] == "streams.redis_trouble"]
     assert told, logs
     assert len(told) == len({*told}), f"told when it changes, not once a loop or a try: {logs}"
+
+
+@pytest.mark.parametrize("error", [RuntimeError("fails"), NeverRetry("is refused")], ids=["parked", "dead"])
+async def test_without_memory_a_failing_entry_holds_up_no_other(server: ServerProcess, error: Exception) -> None:
+    """What waits behind it is what fills the memory: if it were not read, nothing could be trimmed."""
+    settings, seen, full = scaled(server.url, batch=1, backoff_s=(60,)), Seen(), asyncio.Event()
+
+    async def answer(batch: Sequence[Delivery[Any]]) -> Results:
+        await full.wait()
+        return [error if number == 1 else None for number in numbers(batch)]
+
+    seen.answer = answer
+    await publish(settings, *(stored(number) for number in range(1, 6)))
+    async with looking(settings) as looks, started(service(settings, seen)):
+        await eventually(lambda: seen.all == [1])
+        await looks.client.config_set("maxmemory", 1)
+        full.set()
+        await eventually(lambda: seen.all == [1, 2, 3, 4, 5])
+        failed = seen.deliveries[0].id
+        if not isinstance(error, NeverRetry):
+            await eventually(lambda: _only_parked(looks))
+            buried = await Redelivery(looks.client, settings).bury(STORED.name, "embedder", failed, "given up")
+            assert buried is Burial.BURIED
+        await eventually(looks.idle)
+        assert [letter["entry"] for letter in await looks.dead()] == [failed]
 
 
 async def test_a_disk_that_refuses_makes_the_room_unready_until_it_recovers(server: ServerProcess) -> None:
@@ -214,3 +255,8 @@ async def _ready(reading: Service) -> bool:
 
 async def _pending(looks: Looks) -> bool:
     return await looks.pending() > 0
+
+
+async def _only_parked(looks: Looks) -> bool:
+    counts = [state.partition(" ")[0] for state in (await looks.state()).values()]
+    return (await looks.pending(), len(await looks.parked()), counts) == (1, 1, ["1"])

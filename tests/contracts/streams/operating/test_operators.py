@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
-from openbrain.domain.errors import NotFound
+from openbrain.domain.errors import NotFound, SetupError, TryLater
 from openbrain.domain.events.streams import STORED, replays
 from openbrain.ports.streams import OutsideGroup, Readers
 from openbrain.settings import Streams
@@ -219,6 +220,22 @@ async def test_a_paused_room_takes_nothing_up_and_resumes(settings: Streams) -> 
         wanted["paused"] = False
         await eventually(looks.idle)
     assert seen.all == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("error", [TryLater("it is down"), SetupError("it refuses the password")])
+async def test_a_database_that_does_not_say_is_no_defect_and_hides_no_replay(
+    settings: Streams, redis: Any, work: Redelivery, error: Exception
+) -> None:
+    async def paused() -> bool:
+        raise error
+
+    await fill(redis, settings.prefix + STORED.name, 1)
+    await work.hand_over(STORED.name, "embedder", "-", "+", 10)
+    resting = service(settings, Seen(), paused=paused)
+    with capture_logs() as logs:
+        async with started(resting):
+            await eventually(lambda: resting._session and resting._session.runtime.replaying)
+    assert "streams.controls_failed" not in {line["event"] for line in logs}
 
 
 async def test_a_reader_from_outside_holds_its_stream(settings: Streams, redis: Any, admin: RedisStreams) -> None:

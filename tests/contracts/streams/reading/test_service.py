@@ -16,6 +16,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from redis.asyncio import Redis
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
@@ -27,6 +28,7 @@ from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.monitoring import endpoints
 from openbrain.streams.monitoring.gauges import Gauges
 from openbrain.streams.reading.service import Service
+from openbrain.streams.redis.connection import connect_as
 from tests.servers.places import free_port
 from tests.support.streams.consumers import (
     Seen,
@@ -188,6 +190,29 @@ async def test_lag_is_counted_where_redis_cannot_tell(url: str) -> None:
         await Gauges("embedder", [looks.stream]).refresh(looks.client)
         labels = {"stream": looks.stream, "group": "embedder"}
         assert telemetry.REGISTRY.get_sample_value("openbrain_stream_lag", labels) == 3
+
+
+async def test_a_scrape_waits_once_for_a_redis_that_does_not_answer() -> None:
+    """Not once for each stream: Prometheus would give up, and show the service as down."""
+    asked = []
+
+    class Counting(Redis):
+        async def execute_command(self, *command: Any, **options: Any) -> Any:
+            asked.append(command)
+            return await super().execute_command(*command, **options)  # type: ignore[no-untyped-call]
+
+    client = connect_as(Counting, scaled(f"redis://127.0.0.1:{free_port()}"))
+    await Gauges("embedder", ["memory.stored", "memory.superseded", "memory.reindex"]).refresh(client)
+    assert len(asked) == 1
+
+
+async def test_a_key_of_another_type_hides_no_other_stream(url: str) -> None:
+    settings = scaled(url)
+    async with looking(settings) as looks:
+        await looks.client.set(f"{looks.stream}.wrong", "not a stream")
+        await looks.client.xadd(looks.stream, {"a": "b"})
+        await Gauges("embedder", [f"{looks.stream}.wrong", looks.stream]).refresh(looks.client)
+    assert telemetry.REGISTRY.get_sample_value("openbrain_stream_length", {"stream": looks.stream}) == 1
 
 
 def test_the_asyncapi_document_shows_the_real_payloads() -> None:

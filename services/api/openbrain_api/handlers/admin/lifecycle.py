@@ -18,14 +18,24 @@ from openbrain.contract.admin.policies import Kept, PoliciesAnswer, PoliciesBody
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, Invalid
 from openbrain.domain.memory import DAY
-from openbrain.ports.lifecycle import BACKFILL_ORG, CLEAN, CONSOLIDATE, DEDUPE, JOBS, PRUNE, REFILE, UNDO
+from openbrain.ports.lifecycle import (
+    BACKFILL_ORG,
+    CLEAN,
+    CONSOLIDATE,
+    DEDUPE,
+    JOBS,
+    PRUNE,
+    REFILE,
+    UNDO,
+    PolicyDocument,
+)
 from openbrain.ports.retention import ENDED, HISTORY, OPERATIONS, RECALLS
 from openbrain.ports.store.operations import Operation
 from openbrain.settings import Settings
 from openbrain.usecases.content.admission import admitted_fields
 from openbrain.usecases.tick_schedule import refuse_schedule
 from openbrain_api.handlers.admin.operations import accepted, start_operation
-from openbrain_api.http.parsing import found, id_in
+from openbrain_api.http.parsing import expected_versions, found, id_in, unless_held
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
 
@@ -107,13 +117,13 @@ async def undo(call: Call[Nothing, Nothing]) -> Response:
     return await accepted(call, {"dry_run": False}, await start_operation(call, UNDO, request, sum(counts.values())))
 
 
-@Route("GET", "/v1/admin/lifecycle", permission=Permission.ADMIN, response=PoliciesAnswer)
+@Route("GET", "/v1/admin/lifecycle", permission=Permission.ADMIN, response=PoliciesAnswer, matched=True)
 async def policies(call: Call[Nothing, Nothing]) -> Response:
     """This workspace's lifecycle policies."""
-    return respond(PoliciesAnswer.standing(await call.api.store.policies.document(call.actor.workspace_id)))
+    return unless_held(call.headers, _tagged(await call.api.store.policies.document(call.actor.workspace_id)))
 
 
-@Route("PUT", "/v1/admin/lifecycle", permission=Permission.ADMIN, response=PoliciesAnswer)
+@Route("PUT", "/v1/admin/lifecycle", permission=Permission.ADMIN, response=PoliciesAnswer, matched=True)
 async def set_policies(call: Call[PoliciesBody, Nothing]) -> Response:
     """Set which jobs run on a schedule, and what a legal hold keeps.
 
@@ -123,7 +133,12 @@ async def set_policies(call: Call[PoliciesBody, Nothing]) -> Response:
     for number, policy in enumerate(call.body.policies):
         refuse_schedule(f"policies.{number}.schedule", policy.schedule)
     document = call.body.document(call.actor.workspace_id, call.actor.label, call.api.clock.now())
-    return respond(PoliciesAnswer.standing(await call.api.store.policies.set_document(document)))
+    return _tagged(await call.api.store.policies.set_document(document, expected_versions(call.headers)))
+
+
+def _tagged(document: PolicyDocument | None) -> Response:
+    shown = PoliciesAnswer.standing(document)
+    return respond(shown, headers={"etag": f'"{shown.edition}.policies"'})
 
 
 @Route("GET", "/v1/admin/retention", permission=Permission.ADMIN, response=RetentionAnswer)

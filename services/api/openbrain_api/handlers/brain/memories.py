@@ -86,7 +86,7 @@ async def remember_batch(call: Call[BatchBody, Nothing]) -> Response:
     key = parsing.idempotency_key(call.headers)
     prepared = []
     for number, given in enumerate(call.body.memories):
-        prepared.append(_prepared(call, given, f"{key}#{number}" if key else ""))
+        prepared.append(_prepared(call, given, parsing.part_key(key, number)))
         await asyncio.sleep(0)  # a long text takes milliseconds: let other requests run
     outcomes = await call.api.committer.remember_each(prepared)
     ids = [outcome.memory.id for outcome in outcomes if outcome.memory is not None]

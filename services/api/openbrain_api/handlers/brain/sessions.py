@@ -148,7 +148,8 @@ async def end_session(call: Call[EndBody, Nothing]) -> Response:
             break
     # Without a project the next session is the owner's, who can't see the hand-over of another agent.
     passed_on = left if row.project or actor.agent_id == row.agent_id else None
-    ended = await store.end_session(row, passed_on.id if passed_on else None, call.api.clock.now())
+    hand_over_id, now = passed_on.id if passed_on else None, call.api.clock.now()
+    ended = await store.end_session(row, hand_over_id, now, call.origin(actor))
     call.api.committer.hint()
     content = {**_shown(ended).model_dump(), "hand_over": left and _memory(call, left), "promoted": promoted}
     return respond(content)

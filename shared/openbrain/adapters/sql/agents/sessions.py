@@ -15,6 +15,7 @@ from openbrain.adapters.sql.memories.conditions import of_orgs
 from openbrain.adapters.sql.outbox import relay
 from openbrain.adapters.sql.outbox.event_bytes import session_started
 from openbrain.adapters.sql.schema.agent_tables import OF_SESSION, session_agents, sessions
+from openbrain.adapters.sql.writes.superseding import replace_memory
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict, NotFound, TryLater
 from openbrain.domain.ids import made_at
@@ -82,11 +83,8 @@ class SqlSessions(TimedPart):
         rows.sort(key=lambda row: made_at(row["hand_over_id"]) if row["ended_at"] is None else row["ended_at"])
         return [row["hand_over_id"] for row in reversed(rows)][:limit]
 
-    async def end_session(self, session: Session, hand_over_id: str | None, at: int) -> Session:
-        values: dict[str, Any] = {"ended_at": at}
-        if hand_over_id is not None:
-            values["hand_over_id"] = hand_over_id
-        return await self._write(_end, session, values)
+    async def end_session(self, session: Session, hand_over_id: str | None, at: int, origin: Origin) -> Session:
+        return await self._write(_end, session, hand_over_id, at, origin)
 
     async def promote(
         self, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None = None
@@ -101,11 +99,16 @@ def _promote(
     return promote(connection, session, agents, limit, origin, after, now)
 
 
-def _end(connection: Connection, session: Session, values: dict[str, Any]) -> Session:
-    connection.execute(update(sessions).where(_key(session)).values(**values))
-    ended = first_of(connection, select(sessions).where(_key(session)), _session)
-    if ended is None:
+def _end(connection: Connection, session: Session, hand_over_id: str | None, at: int, origin: Origin) -> Session:
+    before = first_of(connection, select(sessions).where(_key(session)).with_for_update(), _session)
+    if before is None:
         raise NotFound("no session with this id")
+    left = before.hand_over_id
+    if hand_over_id is not None and left not in (None, session.hand_over_id, hand_over_id):
+        replace_memory(connection, str(left), hand_over_id, origin, at)
+    ended = replace(before, ended_at=at, hand_over_id=hand_over_id or left)
+    values = {"ended_at": at, "hand_over_id": ended.hand_over_id}
+    connection.execute(update(sessions).where(_key(session)).values(**values))
     return ended
 
 

@@ -54,7 +54,7 @@ class SqlStandingQueries(TimedPart):
         return await self._queries(query)
 
     async def remove_query(self, viewer: Viewer, query_id: str) -> bool:
-        return await self._removes(_remove, viewer, query_id, self._clock.now())
+        return await self._done_once(_remove, viewer, query_id, self._clock.now())
 
     async def last_changes(self, workspace_ids: Sequence[str]) -> Mapping[str, int]:
         counters = standing_query_counters.c

@@ -113,19 +113,19 @@ class Part:
         """Run one INSERT, UPDATE or DELETE in a transaction. Return the number of rows."""
         return await self._database.write(lambda connection: connection.execute(statement).rowcount)
 
-    async def _removes(
+    async def _done_once(
         self, fn: Callable[Concatenate[Connection, P], bool | int], *given: P.args, **named: P.kwargs
     ) -> bool:
-        """Like `_write`, for a function that tells whether it removed something. A retry after a lost response to the
-        commit finds nothing left to remove: what the first attempt told counts."""
-        removed = False
+        """Like `_write`, for a function that tells whether it removed or ended something. A retry after a lost response
+        to the commit finds nothing left to do: what the first attempt told counts."""
+        done = False
 
-        def remove(connection: Connection) -> bool:
-            nonlocal removed
-            removed = bool(fn(connection, *given, **named)) or removed
-            return removed
+        def once(connection: Connection) -> bool:
+            nonlocal done
+            done = bool(fn(connection, *given, **named)) or done
+            return done
 
-        return await self._database.write(remove)
+        return await self._database.write(once)
 
     async def _remove(self, table: Table, past: Select[Any]) -> int:
         """Remove the rows whose ids a query returns. Return their number."""

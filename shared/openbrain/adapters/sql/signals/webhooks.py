@@ -55,7 +55,7 @@ class SqlWebhooks(TimedPart):
         return await self._database.write(enable)
 
     async def remove_webhook(self, workspace_id: str, webhook_id: str) -> bool:
-        return await self._removes(_remove_webhook, workspace_id, webhook_id)
+        return await self._done_once(_remove_webhook, workspace_id, webhook_id)
 
     async def due_webhooks(self, now: int, limit: int, after: str = "") -> Sequence[Webhook]:
         query = (

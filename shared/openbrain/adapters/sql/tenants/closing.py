@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, and_, delete, or_, select, update
+from sqlalchemy import Connection, and_, delete, func, or_, select, update
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import along, chunks
 from openbrain.adapters.sql.indexes import unused_vectors
+from openbrain.adapters.sql.memories.conditions import compiled, held
 from openbrain.adapters.sql.schema.tables import (
     BY_AGE,
     former_inputs,
@@ -73,7 +74,10 @@ async def _unsay_all(database: Database, workspace_id: str) -> int:
 def counts(connection: Connection, workspace_id: str) -> dict[str, int]:
     if connection.scalar(select(workspaces.c.id).where(workspaces.c.id == workspace_id)) is None:
         raise NotFound("no workspace with this id")
-    return tenant_rows.count(connection, workspace_id)
+    by_table = tenant_rows.count(connection, workspace_id)
+    covered = and_(or_(memories.c.reason.is_(None), ~_BLANKED), compiled(held(connection, workspace_id)))
+    kept = connection.scalar(select(func.count()).select_from(memories).where(covered))
+    return {**by_table, "held": kept} if kept else by_table
 
 
 def close(connection: Connection, workspace_id: str, operation: Operation, now: int) -> Operation:

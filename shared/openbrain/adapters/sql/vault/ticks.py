@@ -52,12 +52,13 @@ class SqlTicks(TimedPart):
         return await self._change(update(table).where(_held(tick_id, holder)).values(held_until=until)) == 1
 
     async def finish_tick(self, tick_id: str, holder: str, report: Mapping[str, Any], error: str = "") -> bool:
-        return await self._write(_finish, tick_id, holder, report, error, self._clock.now())
+        return await self._done_once(_finish, tick_id, holder, report, error, self._clock.now())
 
     async def put_off_tick(self, tick_id: str, holder: str, seconds: float, why: str) -> bool:
         until = self._clock.now() + round(seconds * MICROSECONDS)
         values = {"state": TickState.PENDING.value, "holder": "", "held_until": until, "error": why[:ERROR_CHARS]}
-        return await self._change(update(table).where(_held(tick_id, holder)).values(values)) == 1
+        put_off = update(table).where(_held(tick_id, holder)).values(values)
+        return await self._done_once(lambda connection: connection.execute(put_off).rowcount)
 
     async def announce_ticks(self, idle_since: int, limit: int) -> int:
         return await self._write(_announce, idle_since, limit, self._clock.now())

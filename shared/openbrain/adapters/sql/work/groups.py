@@ -19,7 +19,7 @@ class SqlGroups(TimedPart):
         return Pause(**await self._write(_standing, group_pauses, row))
 
     async def resume_group(self, name: str) -> bool:
-        return await self._removes(_delete, group_pauses, group_pauses.c.name == name)
+        return await self._done_once(_delete, group_pauses, group_pauses.c.name == name)
 
     async def pauses(self) -> Sequence[Pause]:
         query = select(group_pauses).order_by(group_pauses.c.name)
@@ -31,7 +31,7 @@ class SqlGroups(TimedPart):
 
     async def unregister_group(self, stream: str, name: str) -> bool:
         this = outside_groups.c.stream == stream, outside_groups.c.name == name
-        return await self._removes(_delete, outside_groups, *this)
+        return await self._done_once(_delete, outside_groups, *this)
 
     async def outside_groups(self) -> Sequence[OutsideGroup]:
         query = select(outside_groups).order_by(outside_groups.c.stream, outside_groups.c.name)

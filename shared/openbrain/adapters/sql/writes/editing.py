@@ -65,8 +65,8 @@ def forget_memory(
 ) -> Memory:
     """End a memory permanently; `Conflict`, with the head, if it was superseded."""
     memory = found(connection, memory_id, viewer, now)
-    # A retry after a lost response finds its own change.
-    if memory.reason is not Reason.FORGOTTEN or memory.deleted_at != now:
+    # A repeated request finds its own change: the version that it names, forgotten.
+    if memory.reason is not Reason.FORGOTTEN or memory._replace(reason=None).edition not in (expected_versions or ()):
         as_seen(memory, expected_versions)
     if memory.reason in (Reason.FORGOTTEN, Reason.ERASED):
         return memory

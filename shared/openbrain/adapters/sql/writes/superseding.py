@@ -13,7 +13,7 @@ from openbrain.adapters.sql.writes.ending import end
 from openbrain.domain.access.visibility import Criteria, Viewer, matches, visible
 from openbrain.domain.errors import Conflict, Invalid
 from openbrain.domain.memory import Memory, Reason
-from openbrain.ports.store.writes import Outcome, Status, Write
+from openbrain.ports.store.writes import Origin, Outcome, Status, Write
 
 _KIND = "superseded"
 
@@ -33,9 +33,22 @@ def supersede(connection: Connection, journal: Journal, write: Write, add: Calla
     outcome = add()
     new = outcome.memory
     if new is not None and new.id != old.id:
-        end(connection, journal, [old], Reason.SUPERSEDED, write.origin, superseded_by=new.id)
-        insert_rows(connection, memory_lineage, [(new.id, old.id, _KIND, journal.now)], missing=True)
+        _end_by(connection, journal, old, new.id, write.origin)
     return outcome
+
+
+def replace_memory(connection: Connection, old_id: str, new_id: str, origin: Origin, now: int) -> None:
+    """Let a stored memory supersede another one, if that is live."""
+    old = locked_reads.locked(connection, old_id)
+    if old is not None and old.alive(now):
+        journal = Journal(now)
+        _end_by(connection, journal, old, new_id, origin)
+        journal.write(connection)
+
+
+def _end_by(connection: Connection, journal: Journal, old: Memory, new_id: str, origin: Origin) -> None:
+    end(connection, journal, [old], Reason.SUPERSEDED, origin, superseded_by=new_id)
+    insert_rows(connection, memory_lineage, [(new_id, old.id, _KIND, journal.now)], missing=True)
 
 
 def sees(viewer: Viewer, memory: Memory, now: int) -> bool:

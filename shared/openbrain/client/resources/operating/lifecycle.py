@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Unpack
 
 from openbrain.client.arguments import Backfilled, CleanedWhat, Consolidated, Lifecycled, Pruned, Refiled
-from openbrain.client.wire import Wire, in_path
+from openbrain.client.wire import Wire, in_path, write_headers
 from openbrain.contract.admin.lifecycle import LifecycleStarted
 from openbrain.contract.admin.policies import PoliciesAnswer, RetentionAnswer
 
@@ -50,9 +50,11 @@ class Lifecycles:
         """Return the workspace's lifecycle policies."""
         return await self._wire.ask(PoliciesAnswer, "GET", "/v1/admin/lifecycle")
 
-    async def set_policies(self, document: Mapping[str, object]) -> PoliciesAnswer:
-        """Replace the workspace's policies document: `policies` (scheduled jobs), `legal_hold`, `retention`."""
-        return await self._wire.ask(PoliciesAnswer, "PUT", "/v1/admin/lifecycle", body=document)
+    async def set_policies(self, document: Mapping[str, object], *, if_match: str = "") -> PoliciesAnswer:
+        """Replace the workspace's policies document: `policies` (scheduled jobs), `legal_hold`, `retention`.
+        `if_match`: raise `Outdated` if its entity tag (its `edition` in quotes) is no longer this one."""
+        headers = write_headers(if_match=if_match)
+        return await self._wire.ask(PoliciesAnswer, "PUT", "/v1/admin/lifecycle", body=document, headers=headers)
 
     async def retention(self) -> RetentionAnswer:
         """Return the workspace's retention, in days."""

@@ -79,7 +79,8 @@ class Streams:
         """Unregister an external reader: its unread entries are no longer kept. `destroy`: also remove the group from
         the server."""
         query = {"stream": stream, "group": group, "destroy": "1" if destroy else None}
-        return await self._wire.ask(GroupRegistered, "DELETE", f"{ADMIN}/groups", query=query)
+        gone = GroupRegistered(stream=stream, group=group, registered=False)
+        return await self._wire.ask(GroupRegistered, "DELETE", f"{ADMIN}/groups", query=query, gone=gone)
 
     async def dead_letters(
         self, *, limit: int | None = None, cursor: str | None = None, **wanted: Unpack[DeadWanted]

@@ -20,7 +20,9 @@ add('attempts', failures + ARGV[4])
 add('abandonments', abandonments)
 add('first_at', string.format('%.0f', first))
 add('last_at', string.format('%.0f', last))
+-- First: a server without memory refuses a script whose first change needs some, and what waits behind this entry
+-- could not be read.
+redis.call('HDEL', states, id)
 redis.call('XADD', KEYS[3], '*', unpack(fields))
 redis.call('XACK', stream, group, id)
-redis.call('HDEL', states, id)
 return 1

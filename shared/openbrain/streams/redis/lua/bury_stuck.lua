@@ -8,6 +8,7 @@ local failures, abandonments, first = string.match(text, '^(%d+) (%d+) (%d+) ')
 local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 local entry = redis.call('XRANGE', stream, id, id)[1]
+redis.call('HDEL', states, id)  -- first, as in bury.lua
 if entry then
   local fields = {}
   local ours = ' stream group entry error message attempts abandonments first_at last_at '
@@ -27,5 +28,4 @@ if entry then
   redis.call('XADD', dead, '*', unpack(fields))
 end
 redis.call('XACK', stream, group, id)
-redis.call('HDEL', states, id)
 return entry and 1 or 2

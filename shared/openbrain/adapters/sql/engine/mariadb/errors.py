@@ -11,9 +11,11 @@ DOWN = "the database can't be reached: check that MariaDB runs and that its URL 
 
 _DEADLOCK, _LOCK_TIMEOUT, _CHANGED_SINCE_READ = 1213, 1205, 1020
 _LOST = {2006, 2013, 2014, 2055, 4031, 1053, 1927}
-_FULL = {1040, 1203, 1021, 1114}
+_FULL = {1040, 1203, 1021}
 _READ_ONLY = {1290, 1792, 1836}
-_UNWILLING = {*_READ_ONLY, 1047, 1026, 1037, 1041, 1180, 1226}
+_NO_ROOM = {1026, 1030, 1114, 3, 20, 28}
+"""On a disk. The low numbers are the operating system's and its library's, as for the disk of temporary files."""
+_UNWILLING = {*_READ_ONLY, *_NO_ROOM, 1047, 1037, 1041, 1180, 1226}
 """Read-only; not ready, such as a node that is joining; no room on disk, for a commit, in memory or for a
 connection."""
 _INTERRUPTED = {1317, 1969}

@@ -1,6 +1,6 @@
 """The policies of each workspace, as rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -12,7 +12,9 @@ from openbrain.adapters.sql.engine.statements import first_of, insert_missing
 from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies as table
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.domain.access.visibility import Criteria
-from openbrain.ports.lifecycle import PolicyDocument, Run, plain
+from openbrain.domain.errors import Outdated
+from openbrain.ports.lifecycle import NO_EDITION, PolicyDocument, Run, plain
+from openbrain.ports.store.writes import ExpectedVersions
 
 
 class SqlPolicies(TimedPart):
@@ -21,7 +23,7 @@ class SqlPolicies(TimedPart):
     async def document(self, workspace_id: str) -> PolicyDocument | None:
         return await self._read(first_of, select(table).where(table.c.workspace_id == workspace_id), _document)
 
-    async def set_document(self, document: PolicyDocument) -> PolicyDocument:
+    async def set_document(self, document: PolicyDocument, expected: ExpectedVersions = None) -> PolicyDocument:
         document = replace(document, updated_at=self._clock.now())
         runs = [asdict(run) for run in document.runs]
         row: dict[str, Any] = {
@@ -33,7 +35,10 @@ class SqlPolicies(TimedPart):
         }
 
         def write(connection: Connection) -> PolicyDocument:
-            connection.execute(insert_missing(connection.dialect, table), row)
+            none = {**row, "document": "{}", "holds": "[]", "updated_at": int(NO_EDITION)}
+            connection.execute(insert_missing(connection.dialect, table), none)
+            if expected is not None:
+                _require_expected(connection, row, expected)
             connection.execute(update(table).where(table.c.workspace_id == document.workspace_id).values(row))
             return document
 
@@ -42,6 +47,16 @@ class SqlPolicies(TimedPart):
     async def documents(self, limit: int, after: str = "") -> Sequence[PolicyDocument]:
         query = select(table).where(table.c.workspace_id > after).order_by(table.c.workspace_id).limit(limit)
         return [_document(row) for row in await self._rows(query)]
+
+
+def _require_expected(connection: Connection, row: Mapping[str, Any], expected: frozenset[str]) -> None:
+    """Raise `Outdated` if the document of this workspace is of another edition, and says something else."""
+    query = select(table).where(table.c.workspace_id == row["workspace_id"]).with_for_update()
+    stands = connection.execute(query).mappings().one()
+    # A repeated request finds its own change.
+    same = all(stands[name] == row[name] for name in ("document", "holds"))
+    if str(stands["updated_at"]) not in expected and not same:
+        raise Outdated("the policies have changed since you read them: read them again, then repeat the change")
 
 
 def _document(row: RowMapping) -> PolicyDocument:

@@ -1,0 +1,121 @@
+"""A misspelt argument of a request that removes, exports or limits something is refused: ignored, it would do more, or
+limit less, than was meant."""
+
+from typing import Any
+
+import pytest
+
+from openbrain.domain.access.permissions import Permission
+from openbrain.domain.errors import Invalid
+from openbrain_api.handlers import ROUTES
+from tests.support.api.brain import Brain, client_of, http, offer, refused, remembered
+
+CHOOSING = {"dry_run", "erase", "destroy"}
+"""Arguments that decide what a removal leaves."""
+FREE = {"POST /tick"}
+"""Starts what the schedule starts too; clients of the original send it what they like."""
+
+
+async def test_a_misspelt_filter_does_not_end_every_thought_of_a_source(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as client:
+        for session in ("a", "b"):
+            body = {"content": f"said in {session}", "source": "chat", "metadata": {"sessionId": session}}
+            await client.post("/v1/thoughts", json=body)
+        wrong = await client.delete("/v1/thoughts", params={"source": "chat", "metdata.sessionId": "a"})
+        left = (await client.get("/v1/thoughts")).json()
+
+    problem = refused(wrong, 422, "metdata.sessionId")
+    assert "is unknown: there are source, metadata_id, metadata, session_id, erase" in problem["message"]
+    assert len(left) == 2
+
+
+async def test_an_empty_author_does_not_end_what_others_wrote(brain: Brain) -> None:
+    async with client_of(brain.app(), await brain.key()) as client:
+        await client.remember(offer("Bob likes coffee", tags=["drinks"]))
+        with pytest.raises(Invalid, match="author"):
+            await client.forget_matching(author="", tags=["drinks"], dry_run=False)
+
+
+async def test_an_empty_filter_does_not_end_every_thought_of_a_source(brain: Brain) -> None:
+    async with client_of(brain.app(), await brain.key()) as client:
+        await client.capture("said", source="chat", metadata={"id": "a"})
+        with pytest.raises(Invalid, match="metadata_id"):
+            await client.delete_thoughts(source="chat", metadata_id="")
+    async with http(brain.app(), await brain.key()) as client:
+        none = await client.delete("/v1/thoughts", params={"source": "chat", "metadata_id": ""})
+        refused(await client.delete("/v1/thoughts", params={"source": "", "metadata_id": "a"}), 422, "source")
+        assert none.json()["deleted"] == 0
+        assert len((await client.get("/v1/thoughts")).json()) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("DELETE", "/v1/brain/memories/{id}"),
+        ("DELETE", "/v1/thoughts/{id}"),
+        ("DELETE", "/v1/admin/workspaces/w1?confirm=w1"),
+        ("DELETE", "/v1/amygdala/webhooks/{id}"),
+        ("POST", "/v1/brain/import"),
+    ],
+)
+async def test_what_would_only_be_looked_at_is_not_done(method: str, path: str, brain: Brain) -> None:
+    await brain.workspace()
+    async with http(brain.app(), await brain.key("system", permissions=frozenset(Permission))) as client:
+        (memory_id,) = await remembered(client, "first")
+        wrong = await client.request(method, path.format(id=memory_id), params={"dryrun": "1"})
+
+    assert "is unknown: there are" in refused(wrong, 422, "dryrun")["message"]
+
+
+async def test_a_misspelt_filter_does_not_export_what_is_of_others(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as client:
+        await remembered(client, "Anna likes tea", "Bob likes coffee")
+        wrong = await client.get("/v1/brain/export", params={"matchin": "Anna"})
+        named = await client.get("/v1/brain/export", params={"matching": "Anna", "workspace_id": "w1"})
+
+    assert (named.status_code, "Bob" in named.text) == (200, False)
+    assert "matching" in refused(wrong, 422, "matchin")["message"]
+    assert "Bob" not in wrong.text
+
+
+@pytest.mark.parametrize("filters", [{"author": ""}, {"speaker": [""]}, {"matching": ""}])
+async def test_an_empty_filter_does_not_export_what_is_of_others(filters: dict[str, Any], brain: Brain) -> None:
+    name = "agent_id" if "author" in filters else next(iter(filters))
+    async with http(brain.app(), await brain.key()) as client:
+        await remembered(client, "Bob likes coffee")
+        refused(await client.get("/v1/brain/export", params={name: ""}), 422, name)
+    async with client_of(brain.app(), await brain.key()) as client:
+        with pytest.raises(Invalid, match="must not be empty"):
+            await anext(client.export(**filters))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "misspelt"),
+    [
+        ("POST", "/v1/admin/keys", {"name": "n", "permissions": ["brain.read"], "org": ["acme"]}, "org"),
+        ("POST", "/v1/admin/keys/{id}:rotate", {"overlap": 0}, "overlap"),
+        ("POST", "/v1/admin/workspaces", {"id": "acme", "name": "Acme", "personaldata": "mask"}, "personaldata"),
+        ("PATCH", "/v1/admin/workspaces/w1", {"name": "W", "max_memory": 5}, "max_memory"),
+    ],
+)
+async def test_a_limit_that_is_misspelt_is_not_left_out(
+    method: str, path: str, body: dict[str, Any], misspelt: str, brain: Brain
+) -> None:
+    await brain.workspace()
+    async with http(brain.app(), await brain.key("system", permissions=frozenset(Permission))) as client:
+        key_id = (await client.get("/v1/whoami")).json()["key_id"]
+        wrong = await client.request(method, path.format(id=key_id), json=body)
+        keys = (await client.get("/v1/admin/keys")).json()["keys"]
+
+    assert "is unknown: there are" in refused(wrong, 422, misspelt)["message"]
+    assert [key["id"] for key in keys] == [key_id]
+
+
+def test_every_removal_knows_its_arguments() -> None:
+    lax = [
+        f"{route.method} {route.path}"
+        for route in ROUTES
+        for model in (route.body, route.query)
+        if route.changes and CHOOSING & model.model_fields.keys() and model.model_config.get("extra") != "forbid"
+    ]
+    assert set(lax) == FREE
