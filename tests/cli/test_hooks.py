@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from tests.support.api.brain import Brain, http, remembered
 from tests.support.api.served import served
 
 LESSON = "<!-- @lesson -->\nThe cache key must hold the tenant.\n<!-- @/lesson -->"
-HistoryRow = Callable[..., Awaitable[Any]]
 
 
 @pytest.fixture

@@ -19,14 +19,14 @@ _HELLO = {
 }
 
 
-def tools_answer(command: Sequence[str], within_s: float = WITHIN_S) -> tuple[str, ...]:
+def tools_answer(command: Sequence[str]) -> tuple[str, ...]:
     """Call a tool that reads, and return the names of all tools. Raise `SetupError` with the reason if that fails."""
     with tempfile.TemporaryFile() as errors:
         try:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         except OSError as error:
             raise SetupError(f"{command[0]} can't be started ({error.strerror})") from None
-        deadline = threading.Timer(within_s, process.kill)
+        deadline = threading.Timer(WITHIN_S, process.kill)
         deadline.start()
         server = _Server(cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout), errors)
         try:

@@ -11,6 +11,7 @@ import typer
 from openbrain.contract.brain.recall import Recalled
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid
+from openbrain.domain.tasks import chunks
 from openbrain_cli.memories.display import NOTHING, NOTHING_CLOSE, rendering
 from openbrain_cli.options import Speaking
 from openbrain_cli.output import as_json_line, bar, plain, say
@@ -71,8 +72,7 @@ async def _ask(brain: "OpenBrain", questions: Sequence[Question], options: dict[
 async def _answers(
     brain: "OpenBrain", questions: Sequence[Question], options: dict[str, Any]
 ) -> "AsyncIterator[tuple[Question, Recalled | RefusedQuestion]]":
-    for start in range(0, len(questions), limits.BATCH_QUESTIONS):
-        part = questions[start : start + limits.BATCH_QUESTIONS]
+    for part in chunks(questions, limits.BATCH_QUESTIONS):
         answer = await brain.recall_batch(part, **options)
         for item in zip(part, answer.results, strict=True):
             yield item

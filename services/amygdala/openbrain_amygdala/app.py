@@ -56,12 +56,12 @@ def service(container: Container) -> Service:
     events = container.settings.events
     workspaces = (None, *container.settings.streams.bound_workspaces)
     raises = [Subscription(spec=SIGNAL_RAISED, handler=raised, workspace=workspace) for workspace in workspaces]
-    # Read apart: acknowledgements by a whole fleet must not delay alarms.
+    # Isolated: acknowledgements by a whole fleet must not delay alarms.
     acks = [
-        Subscription(spec=SIGNAL_ACKNOWLEDGED, handler=acknowledged, workspace=workspace, apart=True)
+        Subscription(spec=SIGNAL_ACKNOWLEDGED, handler=acknowledged, workspace=workspace, isolated=True)
         for workspace in workspaces
     ]
-    others = [Subscription(spec=_foreign(name), handler=came, apart=True) for name in events.streams]
+    others = [Subscription(spec=_foreign(name), handler=came, isolated=True) for name in events.streams]
     return consumer_service(container, "amygdala", [*raises, *acks, *others], writes=True)
 
 
@@ -112,4 +112,4 @@ def periodic_jobs(container: Container) -> Leader:
 
 
 def __getattr__(name: str) -> Any:
-    return lazy_app(name, {"app": service}, beside=periodic_jobs)
+    return lazy_app(name, {"app": service}, companion=periodic_jobs)

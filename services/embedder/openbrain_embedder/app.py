@@ -46,7 +46,7 @@ def service(container: Container) -> Service:
     subscriptions = [
         Subscription(spec=STORED, handler=handle, degraded_handler=known, on_dead=note),
         Subscription(
-            spec=REINDEX, handler=handle, degraded_handler=imported, on_dead=note, low_priority=True, apart=True
+            spec=REINDEX, handler=handle, degraded_handler=imported, on_dead=note, low_priority=True, isolated=True
         ),
     ]
     checks = {"embedder": model_answers}

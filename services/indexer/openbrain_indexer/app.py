@@ -85,8 +85,8 @@ def _service(
 
     on_dead = note_failure(container, kind)
     checks: Mapping[str, Check] = {check: index.check, "generations": writers.check, "index": all_there}
-    # Read apart: live events mostly wait for a refresh of the index, and a rebuild can write meanwhile.
-    rebuild = Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True, apart=True)
+    # Isolated: live events mostly wait for a refresh of the index, and a rebuild can write meanwhile.
+    rebuild = Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True, isolated=True)
     subscriptions = [*(Subscription(spec=spec, handler=handle, on_dead=on_dead) for spec in live), rebuild]
     return consumer_service(
         container, f"indexer-{kind.value}", subscriptions, checks=checks, prepare=prepare, batches=BATCHES

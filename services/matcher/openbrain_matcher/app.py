@@ -74,4 +74,4 @@ def periodic_jobs(container: Container) -> Leader:
 
 
 def __getattr__(name: str) -> Any:
-    return lazy_app(name, {"app": service}, beside=periodic_jobs)
+    return lazy_app(name, {"app": service}, companion=periodic_jobs)

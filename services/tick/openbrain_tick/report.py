@@ -74,6 +74,7 @@ class Report:
 
 
 def stats(counts: Mapping[str, int]) -> dict[str, int]:
+    """The counts above 0, by name."""
     return {name: count for name, count in sorted(counts.items()) if count}
 
 

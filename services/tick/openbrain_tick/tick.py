@@ -113,5 +113,5 @@ async def _synced(plan: Plan, vault: Vault, ports: Ports, report: Report) -> Seq
             forget_share=ports.forget_share,
         )
         counts = {"submitted": synced.submitted, "superseded": synced.superseded, "forgotten": synced.forgotten}
-        phase["stats"] = {name: count for name, count in counts.items() if count}
+        phase["stats"] = stats(counts)
     return synced.problems

@@ -59,7 +59,3 @@ UNREAD_MESSAGES = 10_000
 """Unread messages of one agent; more are refused until it has read some."""
 KEY_SUBSCRIPTIONS = 200
 WORKSPACE_SUBSCRIPTIONS = 10_000
-
-TABLE: dict[str, int] = {
-    name.lower(): value for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)
-}

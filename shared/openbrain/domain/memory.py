@@ -7,12 +7,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any, NamedTuple, get_type_hints
 
 from openbrain.domain.limits import TAGS, TITLE_CHARS
 
 MICROSECONDS = 1_000_000
-DAY = 86_400 * MICROSECONDS
+HOUR = 3600 * MICROSECONDS
+DAY = 24 * HOUR
 
 
 class Scope(StrEnum):
@@ -249,7 +251,7 @@ def feedback_step(verdict: Verdict, confidence: float, moved: Moved, rules: Feed
     return size if up else -size
 
 
-_HEADING = re.compile(r"\s*#{1,6}[ \t]+(?P<words>[^\n]*?)[ \t]*#*[ \t]*(?:\n|$)")
+_HEADING = re.compile(r"\s*#{1,6}[ \t]+(?P<words>[^\n]*)")
 
 
 def names_of(memory: Memory) -> tuple[str, ...]:
@@ -267,5 +269,34 @@ def with_labels(tags: tuple[str, ...], labels: tuple[str, ...]) -> tuple[str, ..
 
 def _heading(content: str) -> str:
     match = _HEADING.match(content[: 2 * TITLE_CHARS])
-    words = match["words"].strip() if match else ""
+    # Not by the pattern: it would look for the closing marks from each of many spaces.
+    words = match["words"].rstrip(" \t").rstrip("#").strip() if match else ""
     return words if len(words) <= TITLE_CHARS else ""
+
+
+_FIXED = ("id", "workspace_id")
+_MOST = 2**53
+"""Times beyond this, in microseconds, are none."""
+
+
+def with_earlier(memory: Memory, values: Mapping[str, Any]) -> Memory:
+    """Return the memory with values of its history. Those that no memory has are left out: the history may have been
+    imported from anywhere."""
+    known: dict[str, Any] = {}
+    for name, given in values.items():
+        if name not in Memory._fields or name in _FIXED:
+            continue
+        try:
+            value = _parser(name)(given)
+        except ValueError:
+            continue
+        if not isinstance(value, int | float) or abs(value) < _MOST:
+            known[name] = value
+    return memory._replace(**known)
+
+
+@cache
+def _parser(name: str) -> Any:
+    from pydantic import TypeAdapter  # late: not everything that knows memories parses them
+
+    return TypeAdapter(get_type_hints(Memory)[name]).validate_python

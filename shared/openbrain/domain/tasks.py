@@ -1,8 +1,8 @@
-"""Background tasks and threads: backoff between attempts, and cancellation."""
+"""Background tasks and threads: backoff between attempts, cancellation, work in parts."""
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -50,6 +50,12 @@ async def all_ended(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
             raise outcome
         results.append(outcome)
     return results
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield the items in order, at most `size` at a time."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 class Backoff:

@@ -146,8 +146,8 @@ class Sessions(Protocol):
         agent has left since is superseded by it."""
 
     async def promote(
-        self, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None = None
+        self, session: Session, viewer: Viewer, limit: int, origin: Origin, after: tuple[int, str] | None = None
     ) -> Promoted:
-        """Move memories of the session's agents that are not turns to the project, or to their agent if the session has
-        no project, and remove the expiry that the policy set; one that its writer set stays. A memory that the project
-        already has stays unchanged."""
+        """Move memories of the session's agents that are not turns, and whose org the viewer sees, to the project, or
+        to their agent if the session has no project, and remove the expiry that the policy set; one that its writer set
+        stays. A memory that the project already has stays unchanged."""

@@ -71,12 +71,12 @@ def note_failure(container: Container, index: IndexKind) -> OnDead:
 def lazy_app(
     name: str,
     services: Mapping[str, Callable[[Container], Service]],
-    beside: Callable[[Container], Leader] | None = None,
+    companion: Callable[[Container], Leader] | None = None,
 ) -> Any:
-    """For a module's `__getattr__`: create the application of this name from the process's settings. `beside` adds a
+    """For a module's `__getattr__`: create the application of this name from the process's settings. `companion` adds a
     leader for periodic jobs."""
     if name not in services:
         raise AttributeError(name)
     loaded = settings.load()
     container = Container(loaded)
-    return services[name](container).app(loaded.logs, beside=[] if beside is None else [beside(container)])
+    return services[name](container).app(loaded.logs, companions=[] if companion is None else [companion(container)])

@@ -56,7 +56,13 @@ class Server(Group):
         description="Whether an import of a backup keeps memory ids even if there are other workspaces; the importer "
         "can then learn which ids those contain.",
     )
-    listeners: int = Field(2000, ge=1, le=100_000, description="Concurrent listeners (streams, polls) per API process.")
+    listeners: int = Field(
+        2000,
+        ge=1,
+        le=100_000,
+        description="Concurrent listeners (streams, polls) per API process. At the limit, a workspace with fewer takes "
+        "the place of a listener of the one with the most, which has to reconnect.",
+    )
     connections: int = Field(
         4096,
         ge=1,

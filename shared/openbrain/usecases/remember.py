@@ -14,7 +14,7 @@ from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.errors import Forbidden, Invalid, OpenBrainError
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import content_hash, joined_hash, uuid7
-from openbrain.domain.memory import DAY, MICROSECONDS, Memory, MemoryType, Scope, with_labels
+from openbrain.domain.memory import DAY, HOUR, Memory, MemoryType, Scope, with_labels
 from openbrain.domain.text.echoes import without_echoes
 from openbrain.domain.text.spelling import composed
 from openbrain.domain.times import from_datetime
@@ -24,7 +24,6 @@ from openbrain.ports.store.writes import Edit, MemoryWrites, Origin, Outcome, St
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.content.admission import look_at, texts_of
 
-HOUR = 3600 * MICROSECONDS
 _AT_A_STRETCH, _STRETCH_CHARS = 64, 20_000
 """Offers, and characters of them, prepared before the event loop may switch: about 3 ms. A thread would not help,
 because the secret detector holds the interpreter lock."""

@@ -19,7 +19,7 @@ from openbrain_housekeeper.jobs.operations import Worker
 from tests.api.operating.lifecycle.test_lifecycle import Tenant
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.fixtures import age_holds, rows
-from tests.support.store.no_submissions import NoSubmissions
+from tests.support.store.no_streams import NoStreams
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -36,7 +36,7 @@ def worker(brain: Brain, holder: str = "test") -> Worker:
         return [Stripping(detector, stripping(detector, Action.MASK))] if wanted else []
 
     parts = (store.cleansing, store.lifecycle, store.operations, store.outbox, brain.clock)
-    step = Cleaning(*parts, NoSubmissions(), rules, lambda _workspace: None)
+    step = Cleaning(*parts, NoStreams(), rules, lambda _workspace: None)
     return Worker(store.operations, {CLEAN: step}, holder, pace_s=0)
 
 

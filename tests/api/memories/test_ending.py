@@ -18,7 +18,6 @@ from openbrain.ports.store.generations import IndexKind
 from openbrain.ports.store.operations import Operation
 from openbrain.ports.store.tenants import CLOSE, WorkspaceChange
 from openbrain.ports.store.writes import FORGET, PURGE
-from openbrain.ports.streams import Doomed, Swept
 from openbrain.usecases.content.policy import DetectingPolicy
 from openbrain_housekeeper.handlers.close_workspace import Closing
 from openbrain_housekeeper.handlers.forget import Forgetting
@@ -26,22 +25,10 @@ from openbrain_housekeeper.handlers.purge import Indexes, Purging
 from openbrain_housekeeper.jobs.operations import Step, Worker
 from tests.support.api.brain import Brain, http, offer, refused, remembered
 from tests.support.store.fixtures import age_holds, stored, viewer
+from tests.support.store.no_streams import NoStreams
 
 ADMIN = frozenset({Permission.ADMIN})
 FORGET_ALL, OPERATIONS, WORKSPACES = "/v1/brain/forget", "/v1/admin/operations", "/v1/admin/workspaces"
-
-
-class NoStreams:
-    """A stream server without entries; test_streams_erasing covers a real one."""
-
-    async def sweep(self, doomed: Doomed) -> Swept:
-        return Swept(0)
-
-    async def drop(self, workspace_id: str) -> int:
-        return 0
-
-    async def settle_files(self) -> str:
-        return "the server keeps no files"
 
 
 def worker(brain: Brain) -> Worker:

@@ -70,3 +70,18 @@ async def test_a_watch_answers_as_soon_as_something_changed(brain: Brain) -> Non
     assert at_once["status"] == "queued"
     assert changed["status"] == "cancelled"
     assert after == changed
+
+
+async def test_a_watch_ends_with_its_key(brain: Brain) -> None:
+    """It went on until the operation changed, or for 30 seconds, and then answered."""
+    key, app = await brain.key("w1", "eve", permissions=frozenset(Permission)), brain.app()
+    app.state.api.listening._every_s = 0.01
+    async with http(app, key) as eve:
+        await remembered(eve, "one", project="p")
+        started = (await eve.post(FORGET_ALL, json={"project": "p", "dry_run": False})).json()["operation"]
+        watch = asyncio.ensure_future(eve.get(f"{OPERATIONS}/{started['id']}", params={"wait": 30}))
+        while not app.state.api.listening._listeners:
+            await asyncio.sleep(0)
+        (eves,) = await brain.store.api_keys.keys("w1")
+        await brain.store.api_keys.revoke_key("w1", eves.id)
+        refused(await asyncio.wait_for(watch, PATIENCE_S), 401)

@@ -70,6 +70,14 @@ async def test_arcs_are_found_by_words_title_before_text(kept: Brain, arcs: None
     assert none == strict == []
 
 
+async def test_thousands_of_comments_without_an_end_are_looked_at_once(kept: Brain, vault: Path) -> None:
+    """Each was searched for its end: more than ten minutes, in which the API answered nobody."""
+    arc(vault, "left/2026-01-04-odd-ddd.md", title="Odd", body="<!--" * 150_000)
+    async with await client(kept) as ada:
+        found = (await ada.get("/vault/arcs", params={"q": "odd"})).json()
+    assert [each["arc_id"] for each in found["arcs"]] == ["2026-01-04-odd-ddd"]
+
+
 BILLED = {"title": "Customers were billed two times", "summary": "A retry of the checkout charged the card again."}
 CACHED = {"title": "Faster builds in CI", "summary": "Docker layers are kept between runs."}
 BY_MEANING = {"people paid twice for one order": "billed", "why does compiling take so long": "cached"}

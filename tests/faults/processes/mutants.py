@@ -234,14 +234,14 @@ def _reconcile_skips_buckets() -> None:
 
 
 def _nothing_reconciled() -> None:
-    from openbrain_housekeeper.jobs.full_comparison import Everything
+    from openbrain_housekeeper.jobs.full_comparison import FullComparison
     from openbrain_housekeeper.jobs.unmarked_rows import Marks
 
     async def nothing(self: Any) -> int:
         return 0
 
     Marks.round = nothing  # type: ignore[method-assign]
-    Everything.round = nothing  # type: ignore[method-assign]
+    FullComparison.round = nothing  # type: ignore[method-assign]
 
 
 MUTANTS: Mapping[str, Mutant] = {

@@ -17,7 +17,7 @@ from openbrain_housekeeper.wiring.lifecycle import lifecycle_steps
 from tests.faults.processes.inside import prepare
 from tests.support.processes.forked import end_with_parent
 from tests.support.store.fixtures import FakeClock
-from tests.support.store.no_submissions import NoSubmissions
+from tests.support.store.no_streams import NoStreams
 
 PAGE = 2
 """Memories per chunk."""
@@ -39,7 +39,7 @@ async def _work(settings: Settings, now: int) -> None:
             clock=FakeClock(now),
             pressure=Pressure(container.store.outbox, None, outbox_limit=1_000_000, memory_share=1),
         )
-        steps = {**lifecycle_steps(container), "clean": cleaning(container, NoSubmissions())}
+        steps = {**lifecycle_steps(container), "clean": cleaning(container, NoStreams())}
         worker = Worker(container.store.operations, steps, f"pid {os.getpid()}", pace_s=0)
         while await worker.round():
             pass

@@ -16,8 +16,13 @@ from tests.support.streams.consumers import scaled, stored
 
 
 @pytest.fixture(params=("valkey", "redis"))
-def settings(request: pytest.FixtureRequest) -> Streams:
-    return scaled(str(request.getfixturevalue(f"{request.param}_server").url))
+def url(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue(f"{request.param}_server").url)
+
+
+@pytest.fixture
+def settings(url: str) -> Streams:
+    return scaled(url)
 
 
 @pytest.fixture

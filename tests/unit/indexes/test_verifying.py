@@ -19,7 +19,7 @@ from openbrain.ports.store.index_entries import VERIFY
 from openbrain.ports.store.operations import Operation, OperationStatus
 from openbrain.usecases.indexes.serving_indexes import text_generation
 from openbrain_housekeeper.handlers.verify import Verifying
-from openbrain_housekeeper.jobs.full_comparison import Everything
+from openbrain_housekeeper.jobs.full_comparison import FullComparison
 from openbrain_housekeeper.jobs.operations import Worker
 from openbrain_housekeeper.reconciliation.comparison import ComparisonOptions
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
@@ -132,7 +132,7 @@ async def test_every_entry_is_compared_once_a_day_and_counted_every_time(
         return await sums(name, digests=digests)
 
     monkeypatch.setattr(index, "sums", watched)
-    everything = Everything(verifier(store, index, clock), 3600, 86_400)
+    everything = FullComparison(verifier(store, index, clock), 3600, 86_400)
     assert await everything.round() == 0, "a process that has just begun has more urgent things to do"
     for _ in range(26):
         ghost = row()

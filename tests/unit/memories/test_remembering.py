@@ -14,11 +14,11 @@ from openbrain.domain.errors import Forbidden, Invalid, NeverRetry
 from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.events.submission import MemorySubmitted, Submission
 from openbrain.domain.ids import content_hash, is_uuid
-from openbrain.domain.memory import DAY, MemoryType, Scope
+from openbrain.domain.memory import DAY, HOUR, MemoryType, Scope
 from openbrain.ports.content import Admitted, NamedText
 from openbrain.ports.store.writes import Origin, Outcome, Status, Write
 from openbrain.usecases.content.policy import DetectingPolicy
-from openbrain.usecases.remember import HOUR, Change, Offer, normalised, prepare, prepare_edit, remember
+from openbrain.usecases.remember import Change, Offer, normalised, prepare, prepare_edit, remember
 from openbrain.usecases.submit import KEY_LIFETIME, from_event
 from tests.support.store.fixtures import START, FakeClock
 from tests.unit.operating.test_auth import actor

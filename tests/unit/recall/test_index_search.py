@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from openbrain.domain.access.visibility import AllOf
-from openbrain_api.recall.indexes.breaker import HUNG
+from openbrain_api.recall.indexes.breaker import TIMEOUTS_TO_OPEN
 from openbrain_api.recall.indexes.index_search import Indexes, IndexQuery
 
 
@@ -47,9 +47,9 @@ async def test_answers_for_names_say_nothing_about_words() -> None:
     )
     query = IndexQuery("what opens the safe", AllOf(()), 10, ("text",))
 
-    for _ in range(HUNG + 3):
+    for _ in range(TIMEOUTS_TO_OPEN + 3):
         names, hits = await asyncio.gather(indexes.named({0: query}, 5), indexes.search([query]))
         assert names == {0: []}
         assert hits[0].degraded == ("text",)
 
-    assert text.asked == HUNG
+    assert text.asked == TIMEOUTS_TO_OPEN

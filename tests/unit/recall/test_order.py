@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from openbrain.domain.access.visibility import Criteria
 from openbrain.domain.memory import DAY, HALF_LIFE_DAYS, MemoryType, Scope
 from openbrain_api.recall.boost import boosted
-from openbrain_api.recall.order import FINER, RankedMemory, bucket, ordered, sure_step
+from openbrain_api.recall.order import FINE_STEPS, RankedMemory, bucket, confidence_step, ordered
 from openbrain_api.recall.question import Question
 from tests.support.store.fixtures import START, memory, viewer
 
@@ -97,10 +97,10 @@ def test_no_better_bucket_comes_later_and_ties_follow_the_rules(some: list[Ranke
             first, second = scopes.index(earlier.memory.memory_scope), scopes.index(later.memory.memory_scope)
             assert first <= second
             if first == second:
-                sure = [sure_step(each.memory, NOW, HALF_LIFE_DAYS) for each in (earlier, later)]
+                sure = [confidence_step(each.memory, NOW, HALF_LIFE_DAYS) for each in (earlier, later)]
                 assert sure[0] >= sure[1]
                 if sure[0] == sure[1]:
-                    finer = [bucket(top, each.score, WIDTH / FINER) for each in (earlier, later)]
+                    finer = [bucket(top, each.score, WIDTH / FINE_STEPS) for each in (earlier, later)]
                     assert finer[0] <= finer[1]
                     if finer[0] == finer[1]:
                         assert earlier.memory.created_at >= later.memory.created_at

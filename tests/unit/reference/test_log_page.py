@@ -12,7 +12,6 @@ from openbrain.observability import logs
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "reference" / "logs.md").read_text(encoding="utf-8")
-LEVELS = {"debug", "info", "warning", "error", "critical", "exception", "log", "msg"}
 NAME = re.compile(r"[a-z]+\.[a-z]+(_[a-z]+)*")
 CODE = sorted(path for service in ("shared", "services", "cli") for path in (ROOT / service).rglob("*.py"))
 

@@ -44,3 +44,21 @@ def test_a_listener_that_ended_makes_room_for_one() -> None:
     hub.admit(third)
     with pytest.raises(TryLater):
         hub.admit(fourth)
+
+
+def test_no_workspace_takes_all_places() -> None:
+    """It would keep alarms from the agents of all others."""
+    hub = Hub(NOTHING, NOTHING, most=4)
+    loud = [Listener("w1") for _ in range(4)]
+    for listener in loud:
+        hub.admit(listener)
+
+    second, third, fourth = (Listener("w2") for _ in range(3))
+    hub.admit(second)
+    assert [listener.ended for listener in loud].count(True) == 1
+    hub.admit(third)
+    assert [listener.ended for listener in loud].count(True) == 2
+    for one_more in (fourth, Listener("w1")):
+        with pytest.raises(TryLater):
+            hub.admit(one_more)
+    assert not second.ended

@@ -4,7 +4,8 @@ from datetime import date
 
 import pytest
 
-from openbrain.vault.pages.arc_parsing import DAY_US, parse_arc
+from openbrain.domain.memory import DAY
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Edge, InjectMark, SignalMark, of_row, raise_key, row
 from tests.support.vault.pages import NOW, page, signal
 
@@ -77,9 +78,9 @@ def test_sessions_are_counted_as_they_are_written(said: str, count: int) -> None
     ],
 )
 def test_when_it_was_created(path: str, front: str, day: str, *, dated: bool) -> None:
-    arc = parse_arc(path, f"---\n{front}\n---\n", 2 * DAY_US * 1000 + 7_000_000)
-    assert arc.created_us % DAY_US == 0
-    assert (arc.created_us // DAY_US, arc.dated) == (_days(day), dated)
+    arc = parse_arc(path, f"---\n{front}\n---\n", 2 * DAY * 1000 + 7_000_000)
+    assert arc.created_us % DAY == 0
+    assert (arc.created_us // DAY, arc.dated) == (_days(day), dated)
 
 
 def test_a_page_is_an_arc_by_its_cluster_id_or_its_dated_name_in_clusters() -> None:

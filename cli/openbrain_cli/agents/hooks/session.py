@@ -46,9 +46,9 @@ def save(connection: Path, session: str, known: Session) -> None:
     beside.replace(path)
 
 
-def forget_old(connection: Path, now: float | None = None) -> None:
+def forget_old(connection: Path) -> None:
     """Remove the state of sessions that were not used for `KEPT_S`."""
-    oldest = (time.time() if now is None else now) - KEPT_S
+    oldest = time.time() - KEPT_S
     folder = connection / FOLDER
     for path in folder.iterdir() if folder.is_dir() else ():
         # Another hook may remove it at the same moment.

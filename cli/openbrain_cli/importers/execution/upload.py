@@ -8,6 +8,7 @@ from openbrain.client import OpenBrain
 from openbrain.client.wire import pages
 from openbrain.contract.brain.memories import BatchItem, MemoryAnswer
 from openbrain.domain import limits
+from openbrain.domain.tasks import chunks
 from openbrain_cli.importers.execution.plan import Action, Existing, Plan, Step, Target
 from openbrain_cli.importers.found_memory import TAG
 
@@ -58,9 +59,7 @@ async def send(brain: OpenBrain, plan: Plan, target: Target, progress: Callable[
         sent.refiled += 1
         progress(1)
     for action in (Action.SUPERSEDE, Action.CREATE):
-        steps = plan.of(action)
-        for start in range(0, len(steps), BATCH):
-            batch = steps[start : start + BATCH]
+        for batch in chunks(plan.of(action), BATCH):
             answer = await brain.remember_batch([_offer(step, target) for step in batch])
             for step, item in zip(batch, answer.results, strict=True):
                 _count(sent, step, item)

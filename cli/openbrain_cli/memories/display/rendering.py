@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from openbrain.contract.brain.recall import Explanation, IndexShare, TurnBeside
 
 _LINES = 2
-_ID_CHARS = 36
 
 
 def listed(

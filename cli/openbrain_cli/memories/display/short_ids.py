@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
 
 CHARS = 12
-WHOLE = 36
 NARROW = 72
 """Terminals with fewer columns show short ids."""
 _LOOKED_AT = 2000

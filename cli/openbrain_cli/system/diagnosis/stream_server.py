@@ -8,8 +8,8 @@ from redis.asyncio import Redis
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.settings import Streams
-from openbrain.streams.operating.dead_letter_retention import ALARM_AT, Filled, survey
-from openbrain.streams.redis.connection import AWAY, connect, without_login
+from openbrain.streams.operating.dead_letter_retention import ALARM_AT, BoxUsage, survey
+from openbrain.streams.redis.connection import AWAY, connect, server_time, without_login
 from openbrain_cli.system.diagnosis.check_result import CheckResult, clock_problems, found, timed
 
 NAME = "streams"
@@ -25,8 +25,7 @@ async def check(settings: Streams) -> CheckResult:
         _, ms = await timed(client.ping)
         info: Mapping[str, Any] = await client.info("everything")
         sent_at = time.time()
-        seconds, microseconds = await client.time()
-        clock = clock_problems(int(seconds) + int(microseconds) / 1e6, sent_at, time.time())
+        clock = clock_problems(await server_time(client) / 1e6, sent_at, time.time())
         letters = await survey(client, settings)
     except AWAY as error:
         where = without_login(settings.url)
@@ -61,7 +60,7 @@ def _losing(info: Mapping[str, Any], product: str, version: str) -> Sequence[str
     return problems
 
 
-def _dead(letters: Sequence[Filled]) -> Sequence[str]:
+def _dead(letters: Sequence[BoxUsage]) -> Sequence[str]:
     problems = []
     for letter in letters:
         problem = f"{letter.letters} dead letters of {letter.box.stream} for {letter.box.group}"

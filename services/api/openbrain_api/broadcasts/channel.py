@@ -24,9 +24,11 @@ _log = structlog.get_logger(__name__)
 
 
 class Listener:
-    """One listening client. `ended`: the client is gone, its key ended, or the channel or the process closes."""
+    """One listening client. `ended`: the client is gone, its key ended, another workspace takes its place, or the
+    channel or the process closes."""
 
-    def __init__(self) -> None:
+    def __init__(self, workspace_id: str = "") -> None:
+        self.workspace_id = workspace_id
         self.ended = False
         self._news = asyncio.Event()
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -46,8 +46,19 @@ class Hub:
         if len(self._admitted) >= self._most:
             self._admitted = WeakSet(admitted for admitted in self._admitted if not admitted.ended)
         if len(self._admitted) >= self._most:
-            raise TryLater(f"{self._most} listen here already: wait, or start another replica of the API")
+            self._make_room(listener.workspace_id)
         self._admitted.add(listener)
+
+    def _make_room(self, workspace_id: str) -> None:
+        """End a listener of the workspace that has the most, for one that has fewer: no workspace may take all places,
+        and so keep alarms from the others. Raise `TryLater` if the places are shared evenly."""
+        counts = Counter(admitted.workspace_id for admitted in self._admitted)
+        largest, number = counts.most_common(1)[0]
+        if number < counts[workspace_id] + 2:
+            raise TryLater(f"{self._most} listen here already: wait, or start another replica of the API")
+        ended = next(admitted for admitted in self._admitted if admitted.workspace_id == largest)
+        ended.end()
+        self._admitted.discard(ended)
 
     @asynccontextmanager
     async def listener(self, workspace_id: str, listener: Listener) -> AsyncIterator[Channel]:

@@ -12,16 +12,16 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.store.tenants import ApiKeys
 from openbrain_api.broadcasts.channel import Listener
 
+EVERY_S = 1.0
 _log = structlog.get_logger(__name__)
 
 
 class ListeningKeys:
     """The keys of this process's listeners, and the task that checks which of them are still valid."""
 
-    def __init__(self, api_keys: ApiKeys, clock: Clock, every_s: float = 1.0) -> None:
+    def __init__(self, api_keys: ApiKeys, clock: Clock) -> None:
         self._api_keys = api_keys
         self._clock = clock
-        self._every_s = every_s
         self._listeners: dict[Listener, str] = {}
         self._ended: set[Listener] = set()
         self._looking: asyncio.Task[None] | None = None
@@ -49,7 +49,7 @@ class ListeningKeys:
 
     async def _look(self) -> None:
         while self._listeners:
-            await asyncio.sleep(self._every_s)
+            await asyncio.sleep(EVERY_S)
             try:
                 await self._end()
             except OpenBrainError:

@@ -8,6 +8,8 @@ from openbrain.domain.signals.values import Subscriber
 from openbrain.domain.tasks import cancel
 from openbrain.ports.store.signals import Broadcasts
 
+EVERY_S = 0.5
+
 
 class Presence:
     """Keeps the latest presence of each agent and writes them in batches: a fleet that reconnects costs a few
@@ -16,9 +18,8 @@ class Presence:
     A crash may lose some: each listener is noted again with its next heartbeat.
     """
 
-    def __init__(self, broadcasts: Broadcasts, every_s: float = 0.5) -> None:
+    def __init__(self, broadcasts: Broadcasts) -> None:
         self._broadcasts = broadcasts
-        self._every_s = every_s
         self._seen: dict[tuple[str, str], Subscriber] = {}
         self._writing: asyncio.Task[None] | None = None
 
@@ -35,7 +36,7 @@ class Presence:
 
     async def _write(self) -> None:
         while self._seen:
-            await asyncio.sleep(self._every_s)
+            await asyncio.sleep(EVERY_S)
             await self.flush()
 
     async def flush(self) -> None:

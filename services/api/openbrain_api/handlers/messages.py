@@ -92,7 +92,7 @@ async def inbox(call: Call[Nothing, InboxQuery]) -> Response:
 async def message_stream(call: Call[Nothing, InboxStreamQuery]) -> Response:
     """Server-sent events: the inbox after a number, then new items."""
     query, api = call.query, call.api
-    viewer, listener = _viewer(call, query.agent_id), Listener()
+    viewer, listener = _viewer(call, query.agent_id), Listener(call.actor.workspace_id)
     api.hub.admit(listener)
     box = viewer.workspace_id, viewer.agent_id
     # Read before the response begins, so that a database that is down is a 503.

@@ -36,6 +36,7 @@ from openbrain_api.handlers.brain.forgetting import start_forgetting
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, plain, problem_fields, to_json
 from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.memories.chains import require_visible
 from openbrain_api.memories.thoughts import (
     in_order,
     parts_of,
@@ -75,6 +76,8 @@ async def add_thought(call: Call[ThoughtBody, Nothing]) -> Response:
     if first.memory is None:
         raise first.error or AssertionError("a refused write carries its error")
     duplicate = first.status is Status.DUPLICATE
+    if duplicate:
+        require_visible(writes[0].viewer, first.memory)
     parts = [outcome.memory for outcome in outcomes if outcome.memory is not None]
     if duplicate and first.memory.alive(now):  # it may have been stored with another text
         parts = [*await parts_of(first.memory, writes[0].viewer, call.api.store.memories, now)]

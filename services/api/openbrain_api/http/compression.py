@@ -10,6 +10,8 @@ from openbrain_api.http.response import Refused
 
 PART_BYTES = 256 * 1024
 """Most bytes per decompression step: a small body may expand to a very large one."""
+_FED = 16 * 1024
+"""Most compressed bytes per step: a body of thousands of tiny gzip members copies the rest of its step for each."""
 _GZIP = 16 + zlib.MAX_WBITS
 _LEVEL = 5
 _LONG = 128 * 1024
@@ -34,19 +36,22 @@ async def decompressed(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, Non
     packed = zlib.decompressobj(_GZIP)
     fed = False
     async for part in parts:
-        rest = part
-        while rest:
-            if packed.eof:  # a gzip file may have several members
-                packed = zlib.decompressobj(_GZIP)
-            try:
-                plain = packed.decompress(rest, PART_BYTES)
-            except zlib.error:
-                raise _no_gzip() from None
-            fed = True
-            rest = packed.unconsumed_tail or packed.unused_data
-            yield plain
-            if len(plain) == PART_BYTES:
-                await asyncio.sleep(0)  # let other requests run
+        for start in range(0, len(part), _FED):
+            rest = part[start : start + _FED]
+            while rest:
+                if packed.eof:  # a gzip file may have several members
+                    packed = zlib.decompressobj(_GZIP)
+                try:
+                    plain = packed.decompress(rest, PART_BYTES)
+                except zlib.error:
+                    raise _no_gzip() from None
+                fed = True
+                rest = packed.unconsumed_tail or packed.unused_data
+                if plain:
+                    yield plain
+                if len(plain) == PART_BYTES:
+                    await asyncio.sleep(0)  # let other requests run
+            await asyncio.sleep(0)
     if fed and not packed.eof:
         raise _no_gzip()
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from openbrain.domain.access.visibility import Criteria, Viewer, matches, visible
 from openbrain.domain.caches import Lru
+from openbrain.domain.errors import Conflict
 from openbrain.domain.memory import Memory
 from openbrain.ports.store.memories import Memories
 
@@ -64,6 +65,12 @@ async def visible_memory(memory_id: str, viewer: Viewer, memories: Memories) -> 
     """The memory, ended or not, if the viewer may see it."""
     row = (await memories.rows((memory_id,))).get(memory_id)
     return row if row is not None and may_see(viewer, row) else None
+
+
+def require_visible(viewer: Viewer, memory: Memory) -> None:
+    """Raise `Conflict` if a writer may not see the memory that its idempotency key stored earlier."""
+    if not may_see(viewer, memory):
+        raise Conflict("this idempotency key stored a memory that was moved since to where this key can't see it")
 
 
 def may_see(viewer: Viewer, memory: Memory) -> bool:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from openbrain.domain.errors import TryLater
+from openbrain.domain.tasks import chunks
 from openbrain.ports.store.writes import MemoryWrites, Outcome, Write
 from openbrain.ports.streams import Wake
 from openbrain.usecases.backpressure import Pressure
@@ -82,9 +83,7 @@ class Committer:
     async def remember_all(self, writes: Sequence[Write]) -> Sequence[Outcome]:
         """Store many memories of one caller in order, in separate transactions. Single writes take precedence."""
         outcomes: list[Outcome] = []
-        size = min(self._group, BULK_ROWS)
-        for start in range(0, len(writes), size):
-            some = writes[start : start + size]
+        for some in chunks(writes, min(self._group, BULK_ROWS)):
             outcomes += await self.may_wait(partial(self._writes.remember, some))
         return outcomes
 

@@ -111,6 +111,7 @@ def history_line(line: HistoryEntry, visible: Container[str]) -> HistoryLine:
 
 
 def _shown(state: Mapping[str, Any] | None, visible: Container[str]) -> Mapping[str, Any] | None:
-    if state is None or all(state.get(name) is None or state[name] in visible for name in OTHERS):
-        return state
-    return {name: value for name, value in state.items() if name not in OTHERS or value in visible}
+    if state is None:
+        return None
+    hidden = [name for name in OTHERS if state.get(name) is not None and str(state[name]) not in visible]
+    return {name: value for name, value in state.items() if name not in hidden} if hidden else state

@@ -12,13 +12,13 @@ from openbrain.domain.access.visibility import Criteria, Viewer, matches, visibl
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.ids import is_uuid, joined_hash
-from openbrain.domain.memory import Memory, MemoryType, Scope
+from openbrain.domain.memory import HOUR, Memory, MemoryType, Scope
 from openbrain.domain.text.instructions import text_labels
 from openbrain.domain.text.thought_parts import MOST_PARTS, PART, PARTS, WHOLE, part_id, split
 from openbrain.domain.times import to_datetime
 from openbrain.ports.store.memories import Memories
 from openbrain.ports.store.writes import Write
-from openbrain.usecases.remember import HOUR, Offer, prepare
+from openbrain.usecases.remember import Offer, prepare
 from openbrain_api.http.parsing import parse_item, part_key
 from openbrain_api.http.route import Call
 

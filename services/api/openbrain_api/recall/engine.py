@@ -17,7 +17,7 @@ from openbrain.ports.index import Hit
 from openbrain.ports.store.memories import Memories
 from openbrain.settings import Recall
 from openbrain_api.recall.boost import boosted
-from openbrain_api.recall.comparing.context import context, looked_at
+from openbrain_api.recall.comparing.context import considered, context
 from openbrain_api.recall.comparing.late import Comparison, LateInteraction, Similarities, among, mixed
 from openbrain_api.recall.comparing.similarity import Precision, close, with_similarities
 from openbrain_api.recall.comparing.time_words import TimeSpan, read_times
@@ -29,19 +29,19 @@ from openbrain_api.recall.hits.verify import Candidates, verify
 from openbrain_api.recall.indexes.index_search import BOTH, Indexes, IndexHits, IndexQuery
 from openbrain_api.recall.named import lifted, named
 from openbrain_api.recall.neighbours import neighbour_scores, summed, turns_of
-from openbrain_api.recall.order import RankedMemory, in_steps, ordered
+from openbrain_api.recall.order import RankedMemory, ordered, rounded_to_buckets
 from openbrain_api.recall.question import Json, Match, Question, RecallResult
 
 MOST_CANDIDATES = 1000
 REFILL = 4
-JUDGED = 10
+LEAST_COMPARED = 10
 """Least number of hits to judge whether anything is near, even if the question wants fewer."""
 _WORD = re.compile(r"\w+")
 _WORDS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _Round:
     """The outcome of one question in one round."""
 
     hits: IndexHits
@@ -80,7 +80,7 @@ class Recaller:
         """Answer each question: best first, at most `top_k` memories. Raise `TryLater` if the database is down; a
         failing index only degrades the answer."""
         now = self._clock.now()
-        judged: dict[int, _Judged] = {}
+        rounds: dict[int, _Round] = {}
         limits = {
             number: max(self._settings.tuning.candidates, question.top_k) for number, question in enumerate(questions)
         }
@@ -91,40 +91,40 @@ class Recaller:
                 number: IndexQuery(questions[number].query, conditions[number], limit, self._names(questions[number]))
                 for number, limit in limits.items()
             }
-            judged |= await self._judge({number: questions[number] for number in queries}, queries, times, now)
+            rounds |= await self._search_round({number: questions[number] for number in queries}, queries, times, now)
             limits = {
                 number: min(limit * REFILL, MOST_CANDIDATES)
                 for number, limit in limits.items()
-                if judged[number].short(limit)
+                if rounds[number].short(limit)
             }
-        for index in (name for item in judged.values() for name in item.hits.degraded):
+        for index in (name for item in rounds.values() for name in item.hits.degraded):
             RECALL_DEGRADED.labels(index).inc()
-        best = [self._best(question, judged[number], now) for number, question in enumerate(questions)]
-        near = await self._closeness([judged[number] for number in range(len(questions))], best)
+        best = [self._best(question, rounds[number], now) for number, question in enumerate(questions)]
+        near = await self._closeness([rounds[number] for number in range(len(questions))], best)
         return [
-            self._answer(question, judged[number], best[number], near[number], now)
+            self._answer(question, rounds[number], best[number], near[number], now)
             for number, question in enumerate(questions)
         ]
 
-    async def _judge(
+    async def _search_round(
         self,
         questions: Mapping[int, Question],
         queries: Mapping[int, IndexQuery],
         times: Sequence[tuple[TimeSpan, ...]],
         now: int,
-    ) -> dict[int, _Judged]:
+    ) -> dict[int, _Round]:
         """Run one round of searching and ranking for all questions."""
         with RECALL_SECONDS.labels("search").time():
             names, hits = await asyncio.gather(self._named(questions, queries), self._searched(questions, queries))
         hits |= await self._only_named(questions, names)
         fused = {number: await self._scores(questions[number], queries[number], hits[number]) for number in queries}
         with RECALL_SECONDS.labels("compare").time():
-            late, turnless = await self._similarities(hits, fused, questions, queries)
+            late, not_turns = await self._similarities(hits, fused, questions, queries)
             mixes = {
                 number: mixed(fused[number], among(late[number]), self._late_weight(question))
                 for number, question in questions.items()
             }
-            neighbours = await self._neighbours(mixes, questions, queries, turnless)
+            neighbours = await self._neighbours(mixes, questions, queries, not_turns)
         sees = {condition: matcher(condition) for condition in {query.condition for query in queries.values()}}
         width = self._settings.tuning.bucket_width
         candidates = {
@@ -146,7 +146,7 @@ class Recaller:
         with RECALL_SECONDS.labels("verify").time():
             await verify(list(candidates.values()), self._memories)
         return {
-            number: _Judged(
+            number: _Round(
                 hits[number],
                 fused[number],
                 late[number],
@@ -210,19 +210,19 @@ class Recaller:
             for number, question in questions.items()
             if (tokens := hits[number].tokens) is not None and fused[number] and self._late_weight(question)
         }
-        looked = {
-            number: (looked_at(fused[number], questions[number].top_k), queries[number].condition)
+        chosen = {
+            number: (considered(fused[number], questions[number].top_k), queries[number].condition)
             for number in comparisons
             if self._counts_neighbours(questions[number])
         }
-        turns = await turns_of(looked, self._memories)
-        beside = {number: context(ids, turns[number]) for number, (ids, _) in looked.items()}
+        turns = await turns_of(chosen, self._memories)
+        beside = {number: context(ids, turns[number]) for number, (ids, _) in chosen.items()}
         compared = {
             number: Comparison(tokens, list(fused[number]), beside.get(number, {}))
             for number, tokens in comparisons.items()
         }
-        turnless = {number: frozenset(ids) - turns[number].keys() for number, (ids, _) in looked.items()}
-        return nothing | dict(await self._late.similarities(compared)), turnless
+        not_turns = {number: frozenset(ids) - turns[number].keys() for number, (ids, _) in chosen.items()}
+        return nothing | dict(await self._late.similarities(compared)), not_turns
 
     def _counts_neighbours(self, question: Question) -> bool:
         on = self._settings.neighbours if question.neighbours is None else question.neighbours
@@ -233,29 +233,29 @@ class Recaller:
         scores: Mapping[int, Scores],
         questions: Mapping[int, Question],
         queries: Mapping[int, IndexQuery],
-        turnless: Mapping[int, frozenset[str]],
+        not_turns: Mapping[int, frozenset[str]],
     ) -> Mapping[int, Scores]:
         wanted = {
             number: (scores[number], question.top_k, queries[number].condition)
             for number, question in questions.items()
             if self._counts_neighbours(question)
         }
-        return {number: {} for number in questions} | dict(await neighbour_scores(wanted, turnless, self._memories))
+        return {number: {} for number in questions} | dict(await neighbour_scores(wanted, not_turns, self._memories))
 
-    def _best(self, question: Question, judged: _Judged, now: int) -> list[RankedMemory]:
+    def _best(self, question: Question, last: _Round, now: int) -> list[RankedMemory]:
         width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days
-        ranked = ordered(judged.candidates.verified, now=now, width=width, half_life_days=half_life_days)
-        hits = judged.candidates.without_echoes(ranked)
+        ranked = ordered(last.candidates.verified, now=now, width=width, half_life_days=half_life_days)
+        hits = last.candidates.without_echoes(ranked)
         chosen = spread(hits, question.top_k) if self._spreads(question) else hits
-        return list(chosen[: max(question.top_k, JUDGED)])
+        return list(chosen[: max(question.top_k, LEAST_COMPARED)])
 
-    async def _closeness(self, judged: Sequence[_Judged], best: Sequence[list[RankedMemory]]) -> Sequence[Scores]:
+    async def _closeness(self, rounds: Sequence[_Round], best: Sequence[list[RankedMemory]]) -> Sequence[Scores]:
         """By question: similarities of its best hits that have token states. Compares those not yet compared."""
-        known = [dict(item.late) for item in judged]
+        known = [dict(item.late) for item in rounds]
         if self._late is not None:
             lacking = {
                 number: Comparison(item.hits.tokens, others)
-                for number, item in enumerate(judged)
+                for number, item in enumerate(rounds)
                 if item.hits.tokens is not None
                 and (others := [hit.memory.id for hit in best[number] if hit.memory.id not in item.late])
             }
@@ -264,29 +264,29 @@ class Recaller:
         return [{memory_id: similarity.alone for memory_id, similarity in some.items()} for some in known]
 
     def _answer(
-        self, question: Question, judged: _Judged, best: list[RankedMemory], near: Scores, now: int
+        self, question: Question, last: _Round, best: list[RankedMemory], near: Scores, now: int
     ) -> RecallResult:
-        certain = not judged.hits.degraded and all(hit.memory.id in near for hit in best)
+        certain = not last.hits.degraded and all(hit.memory.id in near for hit in best)
         hits = with_similarities(best, words_of(question.query), near)
         precision = question.precision or Precision(self._settings.precision)
-        compared = len(judged.fused)
-        wanted = self._wanted(question, judged, best)
+        compared = len(last.fused)
+        wanted = self._wanted(question, last, best)
         near_enough = close(hits, precision, question.min_similarity, compared=compared, certain=certain, wanted=wanted)
         shown = near_enough[: question.top_k]
-        top = max((hit.score for hit in judged.candidates.verified), default=0.0)
+        top = max((hit.score for hit in last.candidates.verified), default=0.0)
         return RecallResult(
-            ranked=tuple(in_steps(shown, top, self._settings.tuning.bucket_width)),
-            degraded=judged.hits.degraded,
+            ranked=tuple(rounded_to_buckets(shown, top, self._settings.tuning.bucket_width)),
+            degraded=last.hits.degraded,
             now=now,
             nothing_close=bool(best) and not shown,
-            times=judged.times,
-            explained=self._explained(shown, judged, question, now, top) if question.explain else {},
+            times=last.times,
+            explained=self._explained(shown, last, question, now, top) if question.explain else {},
         )
 
     @staticmethod
-    def _wanted(question: Question, judged: _Judged, best: Sequence[RankedMemory]) -> frozenset[str]:
+    def _wanted(question: Question, last: _Round, best: Sequence[RankedMemory]) -> frozenset[str]:
         """Ids of memories with a name in the question, or with a keyword of the request."""
-        names = frozenset(hit.memory_id for hit in judged.names or ())
+        names = frozenset(hit.memory_id for hit in last.names or ())
         boosts = (hit.memory.id for hit in best if boosted(1.0, hit.memory, question) > 1)
         return names.union(boosts)
 
@@ -307,20 +307,20 @@ class Recaller:
         return tuple(name for name in BOTH if self._weight(question) != (0 if name == "text" else 1))
 
     def _explained(
-        self, best: Sequence[RankedMemory], judged: _Judged, question: Question, now: int, top: float
+        self, best: Sequence[RankedMemory], last: _Round, question: Question, now: int, top: float
     ) -> Mapping[str, Json]:
-        hits, weight = judged.hits, self._weight(question)
+        hits, weight = last.hits, self._weight(question)
         return explained(
             best,
             text=hits.text,
             vectors=hits.vectors,
-            fused=judged.fused,
-            late=among(judged.late),
+            fused=last.fused,
+            late=among(last.late),
             late_weight=self._late_weight(question),
-            neighbours=judged.neighbours,
-            named=frozenset(hit.memory_id for hit in judged.names or ()),
+            neighbours=last.neighbours,
+            named=frozenset(hit.memory_id for hit in last.names or ()),
             name_lift=self._settings.name_lift,
-            times=judged.times,
+            times=last.times,
             time_lift=self._settings.time_lift,
             project=question.criteria.project,
             project_margin=self._settings.project_margin,

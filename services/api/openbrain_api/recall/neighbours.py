@@ -19,13 +19,13 @@ OWNERS = 30
 
 
 async def neighbour_scores(
-    questions: Mapping[int, tuple[Scores, int, AllOf]], turnless: Mapping[int, Collection[str]], memories: Memories
+    questions: Mapping[int, tuple[Scores, int, AllOf]], not_turns: Mapping[int, Collection[str]], memories: Memories
 ) -> Mapping[int, Scores]:
     """Scores to add, by question and memory, also for neighbours that no index found. A question is given by its fused
-    scores, the number of memories wanted, and its condition; questions with equal conditions share a read. `turnless`:
+    scores, the number of memories wanted, and its condition; questions with equal conditions share a read. `not_turns`:
     memories known not to be turns of a session."""
     owners = {
-        number: [item for item in best_of(scores, max(OWNERS, 2 * wanted)) if item not in turnless.get(number, ())]
+        number: [item for item in best_of(scores, max(OWNERS, 2 * wanted)) if item not in not_turns.get(number, ())]
         for number, (scores, wanted, _) in questions.items()
     }
     by_owner = {number: (owners[number], condition) for number, (_, _, condition) in questions.items()}

@@ -7,9 +7,9 @@ from openbrain.domain.memory import Memory, MemoryType, Scope, effective_confide
 
 _SCOPE_RANK = {scope: rank for rank, scope in enumerate(Scope)}
 _ROUNDING = 1e-9
-SURE_STEP = 0.05
+CONFIDENCE_STEP = 0.05
 """Step for comparing effective confidences: some hours of age must not outweigh relevance."""
-FINER = 10
+FINE_STEPS = 10
 """Finer steps per bucket, compared before the creation time."""
 
 
@@ -32,7 +32,7 @@ def bucket(top: float, score: float, width: float) -> int:
     return int((top - score) / width + _ROUNDING)
 
 
-def in_steps(hits: Sequence[RankedMemory], top: float, width: float) -> list[RankedMemory]:
+def rounded_to_buckets(hits: Sequence[RankedMemory], top: float, width: float) -> list[RankedMemory]:
     """The hits with scores rounded to whole widths below the top one, as used for the order."""
     return [replace(hit, score=top - bucket(top, hit.score, width) * width) for hit in hits]
 
@@ -52,8 +52,8 @@ def ordered(
         return (
             bucket(top, ranked.score, width),
             _SCOPE_RANK[memory.memory_scope],
-            -sure_step(memory, now, half_life_days),
-            bucket(top, ranked.score, width / FINER),
+            -confidence_step(memory, now, half_life_days),
+            bucket(top, ranked.score, width / FINE_STEPS),
             -memory.created_at,
             memory.id,
         )
@@ -61,6 +61,6 @@ def ordered(
     return sorted(memories, key=sort_key)
 
 
-def sure_step(memory: Memory, now: int, half_life_days: Mapping[MemoryType, float | None]) -> int:
-    """The memory's effective confidence in steps of `SURE_STEP`."""
-    return round(effective_confidence(memory, now, half_life_days) / SURE_STEP)
+def confidence_step(memory: Memory, now: int, half_life_days: Mapping[MemoryType, float | None]) -> int:
+    """The memory's effective confidence in steps of `CONFIDENCE_STEP`."""
+    return round(effective_confidence(memory, now, half_life_days) / CONFIDENCE_STEP)

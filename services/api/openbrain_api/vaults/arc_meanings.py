@@ -5,7 +5,6 @@ are gone. Without token states, arcs are found only by their words.
 """
 
 import asyncio
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -13,7 +12,8 @@ import structlog
 
 from openbrain.domain.caches import Lru
 from openbrain.domain.errors import OpenBrainError
-from openbrain.domain.tasks import cancel
+from openbrain.domain.ids import content_hash
+from openbrain.domain.tasks import cancel, chunks
 from openbrain.ports.models import TokenEncoder
 from openbrain_api.recall.comparing.similarity import SHARE_OF_BEST, floor
 
@@ -43,7 +43,7 @@ class ArcMeanings:
         ones are made in the background for later questions. `texts`: those of a whole vault, most important first."""
         if self._encoder is None or not texts:
             return [0.0] * len(texts), True
-        keys = [_key(text) for text in texts]
+        keys = [content_hash(text) for text in texts]
         states = await self._known(self._encoder, workspace_id, dict(zip(keys[:MOST], texts, strict=False)))
         ((_, words),) = await self._encoder.encode_queries([question])
         known = [number for number, key in enumerate(keys) if key in states]
@@ -71,10 +71,8 @@ class ArcMeanings:
         return self._states.get(workspace_id, states)
 
     async def _make(self, encoder: TokenEncoder, workspace_id: str, texts: Mapping[str, str]) -> None:
-        keys = list(texts)
         try:
-            for start in range(0, len(keys), BATCH):
-                some = keys[start : start + BATCH]
+            for some in chunks(list(texts), BATCH):
                 made = await encoder.encode([texts[key] for key in some])
                 states = self._states.get(workspace_id)
                 if states is None:  # evicted by questions of other workspaces
@@ -84,7 +82,3 @@ class ArcMeanings:
             _log.warning("api.arcs_not_compared", workspace_id=workspace_id, error=type(error).__name__)
         finally:
             self._making.pop(workspace_id, None)
-
-
-def _key(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -18,7 +18,8 @@ from openbrain_api.vaults.folder_pages import MOST_BYTES, MOST_FILES
 
 _WORD = re.compile(r"\w+")
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-_NO_PROSE = re.compile(r"<!--.*?-->|^#+ |[*|`]", re.DOTALL | re.MULTILINE)
+_NO_PROSE = re.compile(r"<!--.*?(?:-->|\Z)|^#+ |[*|`]", re.DOTALL | re.MULTILINE)
+"""A comment without an end reaches to the end of the page: otherwise each of many is searched for one in vain."""
 BEGINNING_CHARS: Final = 700
 """Characters compared by meaning: title, summary, and the beginning of the page."""
 _BODY: Final = 0.6

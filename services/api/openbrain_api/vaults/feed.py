@@ -1,6 +1,5 @@
 """The feed folder, as agents' clients read it over HTTP."""
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -9,6 +8,7 @@ from typing import Any
 
 from openbrain.domain.access.visibility import Criteria, Viewer, matches, visible
 from openbrain.domain.errors import NeverRetry
+from openbrain.domain.ids import content_hash
 from openbrain.ports.store.memories import Memories
 from openbrain.ports.store.vault import Vault
 from openbrain.vault.files.folder import Folder
@@ -41,7 +41,7 @@ class Feed:
     def hash(self) -> str:
         """A hash of all entries."""
         text = json.dumps([entry.fields for entry in self.entries], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return content_hash(text)[:16]
 
     def named(self, word: str) -> list[dict[str, Any]]:
         """Entries with this word in their id."""

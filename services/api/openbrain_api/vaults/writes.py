@@ -8,9 +8,9 @@ from typing import Any
 
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, Forbidden, NotFound, TryLater
+from openbrain.domain.memory import HOUR
 from openbrain.domain.tasks import in_thread
 from openbrain.ports.store.vault import VaultWrite
-from openbrain.usecases.remember import HOUR
 from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.files.changes import Change, sha256
 from openbrain.vault.files.folder import Folder

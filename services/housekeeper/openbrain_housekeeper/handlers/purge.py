@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from openbrain.domain.errors import TryLater
-from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.memory import HOUR
 from openbrain.ports.clock import Clock
 from openbrain.ports.index import Scrubbed
 from openbrain.ports.store.generations import Generation
@@ -20,7 +20,7 @@ from openbrain.usecases import purge_traces
 OWN = frozenset({"streams", "embeddings", "tombstones"})
 """Phases that concern only the memories of this purge. The others clean whole indexes and files."""
 LEFT = "done by a later purge"
-PATIENCE = 3600 * MICROSECONDS
+PATIENCE = HOUR
 """Age up to which a purge leaves the shared phases to later purges. Limited, because new purges may never stop."""
 WRITTEN_AGAIN = 500
 """Index entries rewritten in one step."""

@@ -37,9 +37,9 @@ class Broadcasting:
         held = await broadcast_writer.held(self._client, stream, number)
         if held == entry.body or number <= self._resent.get(workspace, 0):
             return
-        (reached,) = await broadcast_writer.tops(self._client, [stream])
+        (reached,) = await broadcast_writer.last_numbers(self._client, [stream])
         last = await self._broadcasts.last_seq(workspace)
-        if not broadcast_writer.believable(reached, last):
+        if not broadcast_writer.is_plausible(reached, last):
             await self._begin_anew(workspace, reached)
             await self._fill(workspace, 0)
             return
@@ -77,10 +77,10 @@ class Broadcasting:
     async def _short(self, page: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         """The workspaces with incomplete streams, with the last number on each. A stream with a forged number is
         deleted; its last number is 0."""
-        reached = await broadcast_writer.tops(self._client, [self._stream(workspace) for workspace, _ in page])
+        reached = await broadcast_writer.last_numbers(self._client, [self._stream(workspace) for workspace, _ in page])
         short = []
         for (workspace, seq), top in zip(page, reached, strict=True):
-            if not broadcast_writer.believable(top, seq):
+            if not broadcast_writer.is_plausible(top, seq):
                 await self._begin_anew(workspace, top)
                 short.append((workspace, 0))
             elif top < seq:
@@ -89,7 +89,7 @@ class Broadcasting:
 
     async def _begin_anew(self, workspace: str, reached: int) -> None:
         stream = self._stream(workspace)
-        await broadcast_writer.begin_anew(self._client, stream)
+        await broadcast_writer.delete_stream(self._client, stream)
         _log.error("broadcasts.forged", stream=stream, number=reached)
 
     async def _fill(self, workspace: str, after: int) -> int:

@@ -10,7 +10,7 @@ FIRST_S = 300.0
 """Longest delay of the first comparison: a new process has more urgent work."""
 
 
-class Everything:
+class FullComparison:
     """A full comparison, one piece per round; the first one starts some time after the process. Engines that must read
     every entry for its digest compare digests less often than counts."""
 

@@ -32,8 +32,8 @@ _log = structlog.get_logger(__name__)
 class IndexRefill:
     """Checks the indexes periodically; refills those that lost data, one piece of each per round."""
 
-    def __init__(self, verifier: Verifier, prepare: Prepare, time: Callable[[], float] = time.monotonic) -> None:
-        self._own, self._prepare, self._time = verifier, prepare, time
+    def __init__(self, verifier: Verifier, prepare: Prepare) -> None:
+        self._own, self._prepare = verifier, prepare
         self._noted: dict[str, int] = {}
         """When this process last wrote an epoch into each index."""
         self._refills: dict[tuple[IndexKind, str], AsyncIterator[bool]] = {}
@@ -44,8 +44,9 @@ class IndexRefill:
     async def round(self) -> int:
         """Return 1 after a piece of work. After an error the refill starts again."""
         self.pause_s = LOOK_S
-        if not self._refills or self._time() >= self._look_at:
-            self._look_at = self._time() + LOOK_S
+        now = time.monotonic()
+        if not self._refills or now >= self._look_at:
+            self._look_at = now + LOOK_S
             await self._look()
         if not self._refills:
             return 0

@@ -9,7 +9,8 @@ import structlog
 
 from openbrain.domain.ids import BUCKETS
 from openbrain.domain.ids import bucket as bucket_of
-from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.memory import DAY, MICROSECONDS
+from openbrain.domain.tasks import chunks
 from openbrain.observability import metrics
 from openbrain.ports.clock import Clock
 from openbrain.ports.index import TextIndex, VectorIndex
@@ -49,7 +50,7 @@ class ComparisonOptions:
     """Look at recent changes again after the grace time; otherwise leave them for the next comparison."""
     grace: int = 60 * MICROSECONDS
     """Changes younger than this are left to their own events."""
-    retention: int = 7 * 86_400 * MICROSECONDS
+    retention: int = 7 * DAY
     """Tombstones older than this are removed: no stream holds an event from before them."""
 
 
@@ -221,9 +222,8 @@ class Comparison:
             yield True
         async for waits in self._until_quiescent():
             yield waits
-        ids = sorted(self._young)
-        for start in range(0, len(ids), reconcile.LOOKED_AT):
-            rows = await self._store.expected_entries.by_id(self._generation, ids[start : start + reconcile.LOOKED_AT])
+        for ids in chunks(sorted(self._young), reconcile.LOOKED_AT):
+            rows = await self._store.expected_entries.by_id(self._generation, ids)
             differences = await reconcile.look(
                 self._store.expected_entries, self._index, self._generation, list(rows.values())
             )

@@ -13,7 +13,7 @@ from openbrain.runtime import adapters
 from openbrain.runtime.container import Container
 from openbrain.runtime.leader import LONG_ROUND_S, PeriodicJob, notifying
 from openbrain.streams.monitoring.oldest_entry import waiting_since
-from openbrain_housekeeper.jobs.full_comparison import Everything
+from openbrain_housekeeper.jobs.full_comparison import FullComparison
 from openbrain_housekeeper.jobs.index_refill import LOOK_S, IndexRefill
 from openbrain_housekeeper.jobs.unmarked_rows import Marks
 from openbrain_housekeeper.reconciliation.comparison import ComparisonOptions
@@ -71,15 +71,15 @@ def reconciliation_jobs(container: Container, own: Verifier) -> Sequence[Periodi
     jobs = [PeriodicJob("reconcile", notifying(wake, Marks(own).round), after_marks, every_s, LONG_ROUND_S)]
     if not container.shared and adapters.EMBEDDED in (container.settings.text.url, container.settings.vectors.url):
         return jobs
-    everything = Everything(own, settings.verify_every_s, settings.tuning.digests_every_s)
+    comparison = FullComparison(own, settings.verify_every_s, settings.tuning.digests_every_s)
     refill = IndexRefill(own, container.prepare_index)
 
     async def after_piece(done: int) -> None:
-        await asyncio.sleep(_SHORT_S if done else everything.pause_s)
+        await asyncio.sleep(_SHORT_S if done else comparison.pause_s)
 
     return [
         *jobs,
-        PeriodicJob("verify", notifying(wake, everything.round), after_piece, settings.verify_every_s, LONG_ROUND_S),
+        PeriodicJob("verify", notifying(wake, comparison.round), after_piece, settings.verify_every_s, LONG_ROUND_S),
         PeriodicJob(
             "fill", notifying(wake, refill.round), lambda _: asyncio.sleep(refill.pause_s), LOOK_S, LONG_ROUND_S
         ),

@@ -16,6 +16,7 @@ from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import bucket, point_id
 from openbrain.domain.memory import Memory
+from openbrain.domain.tasks import chunks
 from openbrain.ports.index import Fields, Tombstone
 from openbrain.ports.store.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.store.index_entries import Mark
@@ -106,7 +107,7 @@ async def _beside(memory_ids: Iterable[str], memories: Memories, write: Write, a
         failed, _ = await write(list((await memories.indexable(some)).values()))
         return failed
 
-    parts = [part(ids[start : start + size]) for start in range(0, len(ids), size)]
+    parts = [part(some) for some in chunks(ids, size)]
     failures: dict[str, Exception] = {}
     # Wait for all, even after an error, so that no task keeps running in the background.
     for failed in await asyncio.gather(*parts, return_exceptions=True):

@@ -214,7 +214,7 @@ def edits(comparison: Comparison, memories: Mapping[str, Memory]) -> list[tuple[
     for item in list(comparison.new):
         rows = by_arc.get(item.arc, [])
         same = next((row for row in rows if item.given_id and row.marker == _marker(item)), None)
-        same = same or _likest(item, rows, memories)
+        same = same or _most_similar(item, rows, memories)
         if same is not None:
             rows.remove(same)
             comparison.gone.remove(same)
@@ -223,7 +223,7 @@ def edits(comparison: Comparison, memories: Mapping[str, Memory]) -> list[tuple[
     return pairs
 
 
-def _likest(mark: Marked, rows: Iterable[VaultMemory], memories: Mapping[str, Memory]) -> VaultMemory | None:
+def _most_similar(mark: Marked, rows: Iterable[VaultMemory], memories: Mapping[str, Memory]) -> VaultMemory | None:
     known = [
         (row, memory.content[:_COMPARED])
         for row in rows
@@ -233,12 +233,12 @@ def _likest(mark: Marked, rows: Iterable[VaultMemory], memories: Mapping[str, Me
     pieces = _pieces(text)
     # Only the nearest by a quick measure: a full comparison takes up to a tenth of a second.
     nearest = nlargest(_NEAREST, known, key=lambda pair: len(pieces & _pieces(pair[1])))
-    best, likest = _ALIKE, None
+    best, similar = _ALIKE, None
     for row, before in nearest:
         matcher = SequenceMatcher(None, before, text, autojunk=False)
         if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (alike := matcher.ratio()) > best:
-            best, likest = alike, row
-    return likest
+            best, similar = alike, row
+    return similar
 
 
 @lru_cache(maxsize=4096)

@@ -53,7 +53,7 @@ async def plan_and_write(
         try:
             done.seen = planned.plan.scan.seen
             if await _written(vault, leases, planned.changes, done):
-                await in_thread(partial(_noted, vault, planned, done.laid))
+                await in_thread(partial(_index_pages, vault, planned, done.laid))
                 return replace(planned, changes=tuple(done.changes))
         except Conflict:
             _log.info("tick.planned_anew", workspace=vault.workspace_id)
@@ -101,7 +101,7 @@ def _write(vault: Vault, changes: Sequence[Change], done: WriteResult) -> bool:
     return not applied.edited
 
 
-def _noted(vault: Vault, planned: Planned[T], laid: Mapping[str, Entry]) -> None:
+def _index_pages(vault: Vault, planned: Planned[T], laid: Mapping[str, Entry]) -> None:
     """Record the written pages in the index. This needs no lease: a later change of a page gives it another mtime."""
     pages = planned.plan.pages
     vault.index.written(

@@ -14,6 +14,7 @@ from openbrain.domain.errors import Conflict, Invalid, NeverRetry, NotFound
 from openbrain.domain.events.envelope import first_problem
 from openbrain.domain.events.submission import Submission
 from openbrain.domain.memory import Memory, Scope
+from openbrain.domain.tasks import chunks
 from openbrain.domain.times import to_datetime
 from openbrain.ports.clock import Clock
 from openbrain.ports.content import ContentPolicy
@@ -129,8 +130,7 @@ class _Run:
 
     async def submit(self, new: Sequence[Marked]) -> None:
         """Store new markers. If anyone's memory has the same content already, the marker refers to that one."""
-        for start in range(0, len(new), BATCH):
-            some = new[start : start + BATCH]
+        for some in chunks(new, BATCH):
             rows = []
             for item, outcome in zip(some, await self._remember(some), strict=True):
                 if outcome.memory is None:

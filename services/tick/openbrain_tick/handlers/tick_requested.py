@@ -21,7 +21,7 @@ from openbrain.ports.store.vault import TickJob, Ticks
 
 HOLD_S = 45.0
 """Shorter than the lease of a stream entry: when a dead process's entry is redelivered, its hold has already ended."""
-AGAIN_FOR_S = 3600.0
+RETRY_FOR_S = 3600.0
 """How long temporary failures are retried. The pauses double, so there are at most seven tries."""
 _NAMES = uuid.UUID("6f70656e-6272-6169-6e2e-7469636b0000")
 _log = structlog.get_logger(__name__)
@@ -58,17 +58,17 @@ async def handle(
     event: CloudEvent[TickRequested], *, ticks: Ticks, clock: Clock, work: Work, holder: str, hold_s: float = HOLD_S
 ) -> None:
     """Run a tick, unless it has ended or another process has it. A failure is recorded; a temporary one postpones
-    the tick for up to AGAIN_FOR_S. The entry is delivered again only if the database fails."""
+    the tick for up to RETRY_FOR_S. The entry is delivered again only if the database fails."""
     job = (await ticks.request_tick(job_of(event), announce=False)).job
     held = await ticks.hold_tick(job.id, holder, hold_s)
     if held is None:
         return
     with TICK_SECONDS.time():
-        async with _kept(ticks, job.id, holder, hold_s):
-            report, failure = await _worked(work, job)
+        async with _holding(ticks, job.id, holder, hold_s):
+            report, failure = await _outcome(work, job)
     begun_s = (clock.now() - (held.started_at or held.requested_at)) / MICROSECONDS
     # A dry run is not postponed: whoever requested it waits for it.
-    if isinstance(failure, TryLater) and not job.dry_run and begun_s < AGAIN_FOR_S:
+    if isinstance(failure, TryLater) and not job.dry_run and begun_s < RETRY_FOR_S:
         outcome = "put_off"
         _log.info("tick.put_off", workspace=job.workspace_id, tick=job.id, message=str(failure))
         ours = await ticks.put_off_tick(job.id, holder, begun_s, str(failure))
@@ -95,7 +95,7 @@ def job_of(event: CloudEvent[TickRequested]) -> TickJob:
     )
 
 
-async def _worked(work: Work, job: TickJob) -> tuple[dict[str, Any], Exception | None]:
+async def _outcome(work: Work, job: TickJob) -> tuple[dict[str, Any], Exception | None]:
     """The report, or the error."""
     try:
         return await work(job), None
@@ -115,7 +115,7 @@ def _reason(failure: Exception, job: TickJob) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _kept(ticks: Ticks, tick_id: str, holder: str, hold_s: float) -> AsyncIterator[None]:
+async def _holding(ticks: Ticks, tick_id: str, holder: str, hold_s: float) -> AsyncIterator[None]:
     """Renew the hold meanwhile. If it is lost the work continues: its writes are checked against hashes."""
 
     async def keep() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import NotFound
-from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.memory import DAY, HOUR, MICROSECONDS
 from openbrain.domain.tasks import in_thread
 from openbrain.domain.times import to_datetime, to_iso
 from openbrain.ports.store.vault import Tick, TickJob, Ticks, TickState
@@ -13,7 +13,7 @@ from openbrain.vault.pages.index import Scan
 from openbrain_tick.observe.signals import alarm_of, probed, raise_signals
 from openbrain_tick.observe.transcripts import extracted
 from openbrain_tick.plan.arcs.incidents import unclosed
-from openbrain_tick.plan.arcs.signals import standing
+from openbrain_tick.plan.arcs.signals import page_signals
 from openbrain_tick.plan.deterministic import World
 from openbrain_tick.plan.extract import Bundle, Filter, Session, window
 from openbrain_tick.plan.plan_only import plan_only
@@ -30,9 +30,9 @@ MOST_SIGNALS = 1000
 
 async def observe(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tuple[World, Scan]:
     """The state outside the vault, and a scan of its pages. Also raises the signals of pages, except in a dry run."""
-    seen = await plan_only(vault, now_us, lambda plan: standing(plan, {}))
+    seen = await plan_only(vault, now_us, lambda plan: page_signals(plan, {}))
     probes = await probed(ports.prober, ports.probes, seen.made)
-    shown = standing(seen.plan, probes) if probes else seen.made
+    shown = page_signals(seen.plan, probes) if probes else seen.made
     ended: Mapping[str, str] = {}
     rows: Mapping[str, str] = {}
     if not job.dry_run:
@@ -41,8 +41,8 @@ async def observe(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tupl
         )
     viewer, signals = Viewer(workspace_id=vault.workspace_id, agent_id=""), ports.store.signals
     present = await signals.present(viewer, MOST_SIGNALS)
-    over = unclosed(seen.plan.pages.values()) - {signal.id for signal in present.signals}
-    incidents = {item: await signals.signal(viewer, item) for item in sorted(over)}
+    unclosed_ended = unclosed(seen.plan.pages.values()) - {signal.id for signal in present.signals}
+    incidents = {item: await signals.signal(viewer, item) for item in sorted(unclosed_ended)}
     world = World(
         ended=ended,
         rows=rows,
@@ -60,12 +60,12 @@ async def recent_sessions(job: TickJob, ports: Ports, report: Report) -> tuple[S
     folder = ports.transcripts
     if not job.extract or folder is None:
         return ()
-    since_us = report.now_us - round(ports.since_h * 3600 * MICROSECONDS)
+    since_us = report.now_us - round(ports.since_h * HOUR)
     for done in await ports.store.ticks.ticks(job.workspace_id, LOOK_BACK_TICKS):
         if done.state is TickState.COMPLETED and await _extracted(done, ports.store.ticks):
             since_us = min(since_us, (done.started_at or done.requested_at) - MARGIN_S * MICROSECONDS)
             break
-    since_us = max(since_us, report.now_us - MOST_DAYS * 86_400 * MICROSECONDS)
+    since_us = max(since_us, report.now_us - MOST_DAYS * DAY)
     within = window(to_iso(since_us), "", to_datetime(report.now_us))
     wanted = Filter(project=None, min_turns=ports.min_turns)
     unread: list[Path] = []

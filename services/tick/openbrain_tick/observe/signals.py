@@ -17,7 +17,7 @@ from openbrain.usecases.content.admission import admitted_raise
 from openbrain.vault.markers.redaction import redacted
 from openbrain.vault.pages.alarm import Alarm, alarm
 from openbrain.vault.pages.arcs import raise_key
-from openbrain_tick.plan.arcs.signals import Standing
+from openbrain_tick.plan.arcs.signals import PageSignal
 
 RAISES = 500
 """Maximum number of raises per tick, most severe first."""
@@ -27,7 +27,7 @@ ALARMS = 100
 
 
 async def raise_signals(
-    shown: Sequence[Standing],
+    shown: Sequence[PageSignal],
     workspace_id: str,
     signals: Signals,
     now_us: int,
@@ -48,7 +48,7 @@ async def raise_signals(
     rows: dict[str, str] = {}
     while raises:
         outcomes = await signals.raise_signals([made for _, made in raises])
-        again: list[tuple[Standing, Raise]] = []
+        again: list[tuple[PageSignal, Raise]] = []
         for (page_mark, made), outcome in zip(raises, outcomes, strict=True):
             signal = outcome.signal
             if signal is not None and signal.state.open:
@@ -61,7 +61,7 @@ async def raise_signals(
     return ended, rows
 
 
-def _raise(shown: Standing, workspace_id: str, now_us: int, held_us: int) -> Raise | None:
+def _raise(shown: PageSignal, workspace_id: str, now_us: int, held_us: int) -> Raise | None:
     mark = shown.mark
     parsed = _parsed(workspace_id, mark.severity, mark.source, mark.content, mark.project or shown.arc.project)
     if parsed is None:
@@ -96,7 +96,7 @@ def alarm_of(present: Present) -> Alarm | None:
     return alarm(present.signals[:ALARMS], present.halts)
 
 
-async def probed(prober: Prober, declared: Mapping[str, str], shown: Sequence[Standing]) -> dict[str, bool]:
+async def probed(prober: Prober, declared: Mapping[str, str], shown: Sequence[PageSignal]) -> dict[str, bool]:
     """Run the declared probes that a mark names; their results by name."""
     wanted = {item.mark.verify for item in shown if item.mark.verify in declared}
     return {name: await prober.check(declared[name]) for name in sorted(wanted)}

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from openbrain.domain.signals.values import Signal
 from openbrain.vault.pages.alarm import Alarm
 from openbrain.vault.pages.arcs import InjectMark
-from openbrain_tick.plan.arcs.cluster import age
-from openbrain_tick.plan.arcs.graduate import warm
-from openbrain_tick.plan.arcs.inbox import drain
+from openbrain_tick.plan.arcs.cluster import update_status
+from openbrain_tick.plan.arcs.graduate import update_heat
+from openbrain_tick.plan.arcs.inbox import file_inbox
 from openbrain_tick.plan.arcs.references import promote
-from openbrain_tick.plan.arcs.signals import Standing, bury, end, standing
+from openbrain_tick.plan.arcs.signals import PageSignal, page_signals, remove_cleared, resolve_marks
 from openbrain_tick.plan.feed import feed_files
 from openbrain_tick.plan.feed.dashboards import dashboards
 from openbrain_tick.plan.feed.health import Health, health
@@ -40,25 +40,25 @@ class World:
 class Published:
     """Published signals and injects."""
 
-    signals: Sequence[Standing]
+    signals: Sequence[PageSignal]
     injects: Sequence[InjectMark]
     health: Health
 
 
 def tidy(plan: Plan, ended: Mapping[str, str]) -> None:
     """Edit pages: inbox, status, heat, graduation, and the marks of `ended` signals (identity -> reason)."""
-    drain(plan)
-    plan.counts["signals_ended"] += end(plan, ended)
-    bury(plan)
-    age(plan)
-    warm(plan)
+    file_inbox(plan)
+    plan.counts["signals_ended"] += resolve_marks(plan, ended)
+    remove_cleared(plan)
+    update_status(plan)
+    update_heat(plan)
 
 
 def publish(plan: Plan, probes: Mapping[str, bool], alarm: Alarm | None) -> Published:
     """Plan the files derived from pages: references, feed, dashboards. `probes`: results of the declared ones, by name;
     `alarm`: for the open signals and halts in the database."""
     promote(plan)
-    shown, blocks = standing(plan, probes), feed_files.injects(plan)
+    shown, blocks = page_signals(plan, probes), feed_files.injects(plan)
     plan.counts["signals_written"] = len(shown)
     plan.counts["lessons_collected"] = sum(arc.lessons for arc in plan.pages.values() if not arc.merged)
     feed_files.put(plan, feed_files.hot_arcs(plan))

@@ -18,6 +18,7 @@ from openbrain.adapters.qdrant.filters import VECTOR, compiled, not_higher, poin
 from openbrain.domain.access.visibility import AllOf
 from openbrain.domain.errors import NeverRetry
 from openbrain.domain.ids import BUCKETS
+from openbrain.domain.tasks import chunks
 from openbrain.ports.index import EntryMarks, Failed, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
 
 BUILDER = "qdrant-3"
@@ -51,8 +52,8 @@ class QdrantVectors(Collections):
     async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
         """Write the entries; on return the server has applied and logged them."""
         fit, failed = writable(entries, await self._existing_dimensions(name))
-        for start in range(0, len(fit), POINTS):
-            failed |= await self._upsert(self.collection(name), fit[start : start + POINTS])
+        for some in chunks(fit, POINTS):
+            failed |= await self._upsert(self.collection(name), some)
             await asyncio.sleep(0)
         return failed
 

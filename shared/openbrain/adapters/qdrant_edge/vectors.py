@@ -18,6 +18,7 @@ from openbrain.adapters.qdrant_edge.terms import compiled
 from openbrain.domain.access.visibility import NEVER, AllOf, AtLeast, Condition
 from openbrain.domain.errors import IndexMissing, TryLater
 from openbrain.domain.ids import BUCKETS
+from openbrain.domain.tasks import chunks
 from openbrain.ports.index import (
     Checked,
     EntryMarks,
@@ -83,10 +84,9 @@ class QdrantEdgeVectors:
         shard = self._shard(name)
         fit, failed = writable(entries, shard.dimensions)
         for _, same in groupby(fit, key=lambda entry: entry.revision):
-            of_one_revision = list(same)
-            for start in range(0, len(of_one_revision), SLICE):
+            for some in chunks(list(same), SLICE):
                 self._need_room(0)
-                shard.upsert(of_one_revision[start : start + SLICE])
+                shard.upsert(some)
                 await asyncio.sleep(0)
         return failed
 

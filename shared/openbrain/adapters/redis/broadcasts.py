@@ -9,16 +9,15 @@ from redis.exceptions import ResponseError
 
 from openbrain.domain.errors import Invalid, TryLater, UnknownVersion
 from openbrain.domain.events.data import Broadcast
-from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.envelope import FIELD_BYTES
 from openbrain.domain.events.streams import BROADCAST
 from openbrain.settings import Streams
 from openbrain.settings.tuning import StreamTuning
-from openbrain.streams.publishing.broadcast_writer import believable
+from openbrain.streams.publishing.broadcast_writer import is_plausible
 from openbrain.streams.redis.connection import AWAY, ask, connect, disconnect, is_gone
 from openbrain.streams.redis.entry_ids import after_number, first_part
 
 _log = structlog.get_logger(__name__)
-_FIELD = FIELD.encode()
 COUNT = 500
 """Maximum entries per read."""
 AGAIN_S = 0.5
@@ -56,7 +55,7 @@ class BroadcastStream:
         broadcasts = [
             (first_part(entry), self._broadcast(entry, fields))
             for entry, fields in entries
-            if believable(first_part(entry), seq)
+            if is_plausible(first_part(entry), seq)
         ]
         if not broadcasts:  # skipped entries would be returned again at once
             await asyncio.sleep(min(wait_s, AGAIN_S))
@@ -81,7 +80,7 @@ class BroadcastStream:
     def _broadcast(self, entry: bytes, fields: Sequence[bytes] | dict[bytes, bytes]) -> Broadcast | None:
         given = fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
         try:
-            event = self._decode(given.get(_FIELD, b""))
+            event = self._decode(given.get(FIELD_BYTES, b""))
         except (Invalid, UnknownVersion) as error:
             _log.warning("subscriber.entry_refused", entry=first_part(entry), error=type(error).__name__)
             return None

@@ -11,6 +11,10 @@ from openbrain.domain.events.submission import Moment, Org, Project
 from openbrain.ports.store.generations import GenerationStatus, IndexKind
 
 MOST_A_SECOND = 1_000_000
+MemoryRate = Annotated[
+    int | None, Field(strict=True, ge=1, le=MOST_A_SECOND, description="Memories per second at most; null: no limit.")
+]
+FailureCount = Annotated[int, Field(strict=True, ge=0, le=MOST_A_SECOND)]
 NARROWING = ("workspace_id", "org", "project", "since", "stale")
 
 
@@ -28,18 +32,9 @@ class ReindexBody(Body, extra="forbid"):
         False
     )
     re_embed: Annotated[bool, Field(strict=True, description="Compute known vectors again with the model.")] = False
-    rate: Annotated[
-        int | None,
-        Field(strict=True, ge=1, le=MOST_A_SECOND, description="Memories per second at most; null: no limit."),
-    ] = None
+    rate: MemoryRate = None
     max_failures: Annotated[
-        int,
-        Field(
-            strict=True,
-            ge=0,
-            le=MOST_A_SECOND,
-            description="Let the new index serve even if this many memories could not be written.",
-        ),
+        FailureCount, Field(description="Let the new index serve even if this many memories could not be written.")
     ] = 0
     dry_run: Annotated[bool, Field(strict=True, description="Only report how many memories.")] = False
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from openbrain.contract.admin.indexes import MOST_A_SECOND
+from openbrain.contract.admin.indexes import FailureCount, MemoryRate
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import Answer, Body
 
@@ -17,18 +17,9 @@ class ModelChangeBody(Body, extra="forbid"):
 
     model: Annotated[ModelName, Field(description="Its name on the embedding server or in `openbrain models list`.")]
     re_embed: Annotated[bool, Field(strict=True, description="Compute known vectors again with it.")] = False
-    rate: Annotated[
-        int | None,
-        Field(strict=True, ge=1, le=MOST_A_SECOND, description="Memories per second at most; null: no limit."),
-    ] = None
+    rate: MemoryRate = None
     max_failures: Annotated[
-        int,
-        Field(
-            strict=True,
-            ge=0,
-            le=MOST_A_SECOND,
-            description="Let it serve even if this many memories can't be embedded.",
-        ),
+        FailureCount, Field(description="Let it serve even if this many memories can't be embedded.")
     ] = 0
     dry_run: Annotated[bool, Field(strict=True, description="Only report the work that it takes.")] = False
 

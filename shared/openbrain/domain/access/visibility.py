@@ -16,6 +16,8 @@ from openbrain.domain.text.spelling import spellings
 
 KEYWORD_FIELDS = ("workspace_id", "org", "project", "agent_id", "memory_scope", "audience", "type", "tags", "source")
 NUMBER_FIELDS = ("confidence", "occurred_at", "expires_at")
+DECIDING = ("org", "agent_id", "memory_scope")
+"""Fields of a memory that an edit may change and that decide who sees it."""
 NEVER = 2**53 - 1
 """`expires_at` of a memory that never expires, in microseconds: the largest integer that every index stores exactly."""
 

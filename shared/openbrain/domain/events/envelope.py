@@ -14,6 +14,7 @@ from openbrain.domain.events.data import EventData, Identifier
 from openbrain.domain.times import to_iso
 
 FIELD = "__data__"
+FIELD_BYTES = FIELD.encode()
 PREFIX = "openbrain."
 SOURCE = "/openbrain"
 

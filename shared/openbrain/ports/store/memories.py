@@ -140,8 +140,11 @@ class Memories(Protocol):
     async def count_embedded(self, condition: Condition) -> int:
         """Count living memories that match the condition and whose current revision is in the vector index."""
 
-    async def history(self, memory_id: str, limit: int = 1000, after: int = 0) -> Sequence[HistoryEntry]:
-        """Return audit lines, oldest first, at most `limit`, behind line number `after`."""
+    async def history(
+        self, memory_id: str, limit: int = 1000, after: int = 0, *, moves: bool = False
+    ) -> Sequence[HistoryEntry]:
+        """Return audit lines, oldest first, at most `limit`, behind line number `after`; with `moves` only those that
+        may have changed who sees the memory."""
 
     async def ancestry(self, memory_id: str, limit: int) -> Ancestry:
         """Return up to `limit` ancestors and descendants each."""

@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from openbrain.domain.events.data import EventData
-from openbrain.domain.events.envelope import FIELD, CloudEvent
+from openbrain.domain.events.envelope import FIELD_BYTES, CloudEvent
 
-_FIELD = FIELD.encode()
 Data = TypeVar("Data", bound=EventData)
 
 
@@ -26,8 +25,8 @@ class Entry(NamedTuple):
         """The value of `__data__`, or None when there is no such field."""
         fields = self.fields
         if len(fields) == 2:
-            return fields[1] if fields[0] == _FIELD else None
-        return dict(zip(fields[::2], fields[1::2], strict=True)).get(_FIELD)
+            return fields[1] if fields[0] == FIELD_BYTES else None
+        return dict(zip(fields[::2], fields[1::2], strict=True)).get(FIELD_BYTES)
 
 
 class Delivery(NamedTuple, Generic[Data]):

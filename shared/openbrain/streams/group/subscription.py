@@ -25,7 +25,7 @@ class Subscription:
     low_priority: bool = False
     """Read only while the service's other streams have nothing to read."""
 
-    apart: bool = False
+    isolated: bool = False
     """Has a separate lock and breaker: the other streams continue if it is slow or its dependency is unavailable."""
 
     def full_name(self, prefix: str) -> str:

@@ -64,13 +64,12 @@ class Consumer:
         }
 
     @property
-    def rests(self) -> bool:
+    def reads_nothing(self) -> bool:
         """Whether nothing is read: the group is paused, or this is a replay that does not exist."""
         runtime = self.runtime
         return runtime.paused.is_set() or (self.group.is_replay and self.group.stream not in runtime.replaying)
 
     def count(self, outcome: str, number: int = 1) -> None:
-        """Count entries by outcome."""
         self._outcomes[outcome].inc(number)
 
     async def process(self, entries: Sequence[Entry], loop: str, *, counted: bool = True) -> None:
@@ -88,7 +87,7 @@ class Consumer:
             if counted or self.limit.stopped:
                 return
 
-    async def try_aside(self, loop: str) -> None:
+    async def try_deferred(self, loop: str) -> None:
         """Process the deferred entries in order, until all are done or the dependency is unavailable again."""
         while self.deferred.due:
             await self._work(self.deferred.first(self.adaptive_batch.size), loop)
@@ -128,9 +127,9 @@ class Consumer:
                 good.append(Delivery(entry.id, stream, workspace, self._decode(raw), entry))
             except Exception as error:  # noqa: BLE001 - a bad entry must not stop the others
                 bad.append((entry, error))
-        telling = [] if self.subscription.spec.from_outside else bad
-        if counted and telling and self.limit.note(0, len(telling), telling[-1][1], unknown=len(good)):
-            self._keep([entry for entry, _ in telling])
+        countable = [] if self.subscription.spec.from_outside else bad
+        if counted and countable and self.limit.note(0, len(countable), countable[-1][1], unknown=len(good)):
+            self._keep([entry for entry, _ in countable])
         else:
             await self.settlement.give_up(bad, loop)
         return good
@@ -151,9 +150,8 @@ class Consumer:
                 await self._each(batch, loop, counted=counted)
                 return
             batch = await self._settle(batch, results, loop, degraded=degraded, counted=counted)
-            if (
-                may_defer and degraded
-            ):  # else: the handler raised for the whole batch, and some entries may not need the dependency
+            # Otherwise the handler raised for the whole batch, and some entries may not need the dependency.
+            if may_defer and degraded:
                 self.deferred.put(batch)
                 return
 
@@ -202,7 +200,7 @@ class Consumer:
     ) -> Sequence[Exception | None] | None:
         """Return one result per delivery; None if it is unknown which of them failed."""
         handler = (self.subscription.degraded_handler if degraded else None) or self.subscription.handler
-        self.deferred.in_vain = False
+        self.deferred.degraded_failed = False
         started = perf_counter()
         if len(batch) == 1 and (exhausted := self._exhausted(batch[0])):
             return [exhausted]
@@ -211,7 +209,7 @@ class Consumer:
                 results = await handler(batch)
                 return one_each(results, len(batch))
         except UNAVAILABLE as error:
-            self.deferred.in_vain = degraded
+            self.deferred.degraded_failed = degraded
             return [error] * len(batch)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is a failed attempt
             if len(batch) == 1:
@@ -266,7 +264,7 @@ class Consumer:
         if not degraded:
             self._tried(later)
         if counted:
-            failed = self._kept_of(failed, len(done))
+            failed = self._kept_back(failed, len(done))
         ended = {entry: self.held.get(entry) for entry in (*done, *(delivery.id for delivery, _ in failed))}
         self._settling.update(ended)
         try:
@@ -281,22 +279,22 @@ class Consumer:
                 self._settling.discard(entry)
         return waiting
 
-    def _kept_of(
+    def _kept_back(
         self, failed: list[tuple[Delivery[Any], Exception]], done: int
     ) -> list[tuple[Delivery[Any], Exception]]:
         """If most entries fail, keep the failed deliveries that count for the limit. Return the other failed ones."""
         outside = self.subscription.spec.from_outside
-        telling = {
+        countable = {
             delivery.id: error
             for delivery, error in failed
             # An outside producer may send anything: refusing it is a normal result.
             if not isinstance(error, Abandoned) and not (outside and isinstance(error, NeverRetry))
         }
-        last = next(reversed(telling.values()), None)
-        if not self.limit.note(done, len(telling), last):
+        last = next(reversed(countable.values()), None)
+        if not self.limit.note(done, len(countable), last):
             return failed
-        self._keep([delivery.entry for delivery, _ in failed if delivery.id in telling])
-        return [item for item in failed if item[0].id not in telling]
+        self._keep([delivery.entry for delivery, _ in failed if delivery.id in countable])
+        return [item for item in failed if item[0].id not in countable]
 
     async def renew(self) -> None:
         """Renew the leases of all pending entries; forget those that are no longer ours. Raises redis-py's errors."""

@@ -18,7 +18,7 @@ class Deferred:
         self.possible = most > 0
         self.waiting: dict[str, Delivery[Any]] = {}
         """By entry id, in order of arrival."""
-        self.in_vain = False
+        self.degraded_failed = False
         """Whether the degraded handler met an unavailable dependency too: until the next normal attempt nothing is
         read."""
         self._breaker, self._most = breaker, most
@@ -26,7 +26,7 @@ class Deferred:
     @property
     def can_continue(self) -> bool:
         """Whether entries may be handled while a dependency is unavailable."""
-        return self.possible and not self.in_vain
+        return self.possible and not self.degraded_failed
 
     @property
     def due(self) -> bool:

@@ -66,7 +66,7 @@ class FailureLimit:
         entries whose outcome is unknown. Return True if the failed ones are to be kept."""
         if self.stopped:
             if done:
-                self._go_on()
+                self._resume()
             elif failed:
                 self.gives_back = True
                 self._until = self._clock() + self._backoff.next()
@@ -94,7 +94,7 @@ class FailureLimit:
             message=error_text(error),
         )
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         self.stopped, self.gives_back, self.why = False, False, ""
         self._done = self._failed = 0.0
         self._backoff.reset()
@@ -105,7 +105,7 @@ class FailureLimit:
         """Seconds until the next probe is allowed; 0 if it is allowed now."""
         return max(0.0, self._until - self._clock()) if self.stopped else 0.0
 
-    def takes_new(self, most: int) -> bool:
+    def probes_new(self, most: int) -> bool:
         """Whether the next probe is a new entry instead of a failed one. No new ones if `most` entries failed
         already."""
         new, self._new_next = self._new_next, not self._new_next
@@ -132,13 +132,13 @@ class FailureLimit:
             del self._given[entry]
         return given
 
-    def own_account(self, entries: Iterable[Entry]) -> set[str]:
+    def take_uncounted(self, entries: Iterable[Entry]) -> set[str]:
         """Return those of the entries that failed here while most did, if most no longer do: they do not count for the
         limit, once."""
-        own = set() if self.stopped else {entry.id for entry in entries if entry.id in self._given}
-        for entry in own:
+        uncounted = set() if self.stopped else {entry.id for entry in entries if entry.id in self._given}
+        for entry in uncounted:
             del self._given[entry]
-        return own
+        return uncounted
 
     def drop(self, ids: Iterable[str]) -> None:
         """Forget entries that another consumer has claimed."""

@@ -42,12 +42,12 @@ class Settlement:
 
     async def acknowledge(self, ids: Sequence[str], loop: str) -> None:
         """Acknowledge handled entries."""
-        await self._insist(loop, lambda: self._group.ack(ids))
+        await self._until_answered(loop, lambda: self._group.ack(ids))
         self._count("handled", len(ids))
 
     async def give_back(self, ids: Sequence[str], loop: str) -> None:
         """Give entries back to other consumers, due at once and without counting an attempt."""
-        given = await self._insist(loop, lambda: self._group.give_back(ids)) or 0
+        given = await self._until_answered(loop, lambda: self._group.give_back(ids)) or 0
         self._count("released", given)
         if given > 1:  # a single one is a failed probe, which repeats
             _log.info("streams.entries_released", stream=self._group.stream, entries=given)
@@ -74,7 +74,7 @@ class Settlement:
                     message=error_text(error),
                 )
         if again:
-            await self._insist(loop, lambda: self._group.park(again))
+            await self._until_answered(loop, lambda: self._group.park(again))
             self._count("parked", len(again))
 
     async def _bury(self, held: Delivery[Any] | Entry, error: Exception, loop: str) -> None:
@@ -83,7 +83,7 @@ class Settlement:
         if isinstance(held, Delivery) and self._on_dead is not None:
             await self._tell(self._on_dead, held, error, loop)
         attempted = not isinstance(error, Abandoned)
-        if await self._insist(loop, lambda: self._group.bury(entry, error, attempted=attempted)):
+        if await self._until_answered(loop, lambda: self._group.bury(entry, error, attempted=attempted)):
             self._count("dead", 1)
             _log.error(
                 "streams.entry_dead",
@@ -114,7 +114,7 @@ class Settlement:
                     self._tried(None)
                 return
 
-    async def _insist(self, loop: str, call: Callable[[], Awaitable[T]]) -> T | None:
+    async def _until_answered(self, loop: str, call: Callable[[], Awaitable[T]]) -> T | None:
         """Repeat a call until Redis answers. None if the stream or the group is gone, and the entry with it."""
         error_state = ErrorState(loop, self._runtime.settings.tuning.reconnect_max_s, self._runtime.sleep)
         while True:

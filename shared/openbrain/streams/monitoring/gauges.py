@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 from openbrain.domain.events.streams import dead_letters
 from openbrain.observability import metrics
 from openbrain.streams.redis import entry_ids
-from openbrain.streams.redis.connection import AWAY, ask, errors_as_try_later, is_gone
+from openbrain.streams.redis.connection import AWAY, ask, errors_as_try_later, is_gone, server_time
 from openbrain.streams.redis.keys import PARKED
 from openbrain.streams.redis.scripts import counted
 
@@ -106,5 +106,4 @@ async def first_undelivered(client: Redis, stream: str, group: Mapping[str, Any]
 
 
 async def _age_s(client: Redis, entry: bytes) -> float:
-    seconds, micros = await client.time()
-    return max(0.0, seconds + micros / 1e6 - entry_ids.first_part(entry) / 1000)
+    return entry_ids.age_s(entry, await server_time(client))

@@ -10,8 +10,8 @@ from openbrain.domain.events.streams import dead_letters, replays
 from openbrain.ports.streams import ConsumerState, GroupState, Parked, Readers, Span, StreamState
 from openbrain.settings import Streams
 from openbrain.streams.monitoring.gauges import first_undelivered, groups_of, lag_of
-from openbrain.streams.redis.connection import ask
-from openbrain.streams.redis.entry_ids import behind, first_part
+from openbrain.streams.redis.connection import ask, server_time
+from openbrain.streams.redis.entry_ids import age_s, behind
 from openbrain.streams.redis.keys import PARKED
 from openbrain.streams.redis.scripts import counted
 
@@ -26,8 +26,8 @@ class Look:
 
     client: Redis
     settings: Streams
-    now: float
-    """Seconds by the server's clock."""
+    now: int
+    """The server's clock, in microseconds."""
 
     async def stream(self, name: str, groups: Sequence[str], outside: Sequence[str]) -> StreamState:
         """Return the state of one stream, by its name without the prefix. Raises redis-py's errors."""
@@ -73,7 +73,7 @@ class Look:
         )
 
     def _age(self, entry: bytes | None) -> float | None:
-        return None if entry is None else max(0.0, round(self.now - first_part(entry) / 1000, 3))
+        return None if entry is None else round(age_s(entry, self.now), 3)
 
     async def _parked(self, stream: str, group: str) -> list[Parked]:
         """Return all entries that wait for an attempt. Parked entries are due at the same idle time, whatever their
@@ -108,8 +108,7 @@ async def look(
 ) -> list[StreamState]:
     """Return the state of each stream (name without the prefix, to the groups of its services). Raises redis-py's
     errors."""
-    seconds, micros = await client.time()
-    one = Look(client, settings, seconds + micros / 1e6)
+    one = Look(client, settings, await server_time(client))
     return [
         await one.stream(name, groups, [group for stream, group in outside if stream == name])
         for name, groups in streams.items()

@@ -4,10 +4,9 @@ from collections.abc import Iterable
 
 from redis.asyncio import Redis
 
-from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.streams.monitoring.gauges import first_undelivered, groups_of
-from openbrain.streams.redis.connection import ask, errors_as_try_later
+from openbrain.streams.redis.connection import errors_as_try_later, server_time
 from openbrain.streams.redis.entry_ids import first_part
 
 _MICROSECONDS = 1000
@@ -30,8 +29,7 @@ async def waiting_since(client: Redis, readers: Iterable[tuple[str, str]], clock
         return None
     now = clock.now()
     with errors_as_try_later():
-        seconds, micros = await ask(client, "TIME")
-    return now - (int(seconds) * MICROSECONDS + int(micros) - oldest)
+        return now - (await server_time(client) - oldest)
 
 
 async def _oldest(client: Redis, stream: str, group: str) -> int | None:

@@ -16,14 +16,14 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from openbrain.domain.errors import TryLater, error_kind, error_text
-from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.envelope import FIELD_BYTES
 from openbrain.domain.events.streams import STREAMS, SUBMITTED, dead_letters, replays
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.streams import Doomed, Swept
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import folded
-from openbrain.streams.redis.connection import ask, errors_as_try_later
+from openbrain.streams.redis.connection import ask, errors_as_try_later, server_time
 from openbrain.streams.redis.entry_ids import behind, first_part, in_order
 from openbrain.streams.redis.keys import retry_states
 from openbrain.streams.redis.scripts import NARROW, Script
@@ -34,7 +34,6 @@ LONGEST = 50_000
 PASSES = 5
 """Passes over dead letters and replays, between which entries move, until one finds nothing to delete."""
 PATIENCE_S = 20.0
-_FIELD = FIELD.encode()
 _log = structlog.get_logger(__name__)
 _PARTS = re.compile(
     rf"(?:\.(?P<workspace>[A-Za-z0-9_-]+))?(?P<dead>\.(?:{'|'.join(SUBMITTED.groups)})\.(?:dead|replay))?"
@@ -159,8 +158,7 @@ class StreamEraser:
 
     async def _ahead(self) -> int:
         """Return how far the server's clock, which ids come from, is ahead of ours, in microseconds."""
-        seconds, micros = await ask(self._client, "TIME")
-        return int(seconds) * MICROSECONDS + int(micros) - self._clock.now()
+        return await server_time(self._client) - self._clock.now()
 
     def _added(self, entry_id: str, ahead: int) -> int | None:
         """Return when an entry was added; None if its id was chosen by a producer, so that its time is in the
@@ -209,7 +207,7 @@ class StreamEraser:
 
 def _values(fields: Mapping[bytes, bytes]) -> Sequence[bytes]:
     """Return the event, or all values of a foreign entry."""
-    own = fields.get(_FIELD)
+    own = fields.get(FIELD_BYTES)
     return [*fields.values(), *folded(fields)] if own is None else [own]
 
 

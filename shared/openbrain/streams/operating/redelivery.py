@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from redis.asyncio import Redis
 
-from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.envelope import FIELD_BYTES
 from openbrain.domain.events.streams import dead_letters, every_stream
 from openbrain.ports.streams import BURIED, Burial, DeadFilter, DeadLetter, HandedOver, Revival
 from openbrain.settings import Streams
 from openbrain.streams.dead_letters import listing, replay
 from openbrain.streams.dead_letters.listing import Box
-from openbrain.streams.redis.connection import ask, errors_as_try_later
+from openbrain.streams.redis.connection import ask, errors_as_try_later, server_time
 from openbrain.streams.redis.keys import retry_states
 from openbrain.streams.redis.scripts import BURY_STUCK
 
@@ -28,8 +28,7 @@ class Redelivery:
     async def now(self) -> int:
         """Return milliseconds by the server's clock: entries added from now on have no smaller id."""
         with errors_as_try_later("the operation continues later"):
-            seconds, micros = await self._client.time()
-        return int(seconds) * 1000 + int(micros) // 1000
+            return await server_time(self._client) // 1000
 
     async def hand_over(self, stream: str, group: str, from_id: str, to_id: str, most: int) -> HandedOver:
         """Hand entries over like `replay.hand_over`."""
@@ -91,7 +90,7 @@ class Redelivery:
         """Return the event of an entry, for callers that need to know its memory."""
         with errors_as_try_later("the entry will be moved later"):
             entries = await ask(self._client, "XRANGE", self._full(stream), entry, entry)
-        return entries[0][1].get(FIELD.encode()) if entries else None
+        return entries[0][1].get(FIELD_BYTES) if entries else None
 
     def _by_box(self, names: Sequence[str]) -> dict[Box, list[str]]:
         among, by_box = listing.boxes(self._settings), defaultdict(list)

@@ -12,7 +12,7 @@ from openbrain.ports.streams import OutsideGroup
 from openbrain.settings import Streams
 from openbrain.streams.monitoring.gauges import groups_of
 from openbrain.streams.redis import scripts
-from openbrain.streams.redis.connection import ask
+from openbrain.streams.redis.connection import ask, server_time
 from openbrain.streams.redis.entry_ids import in_order
 from openbrain.streams.redis.keys import retry_states
 
@@ -44,7 +44,7 @@ def plan(settings: Streams) -> dict[str, tuple[str, ...]]:
     return groups
 
 
-def waited_for(
+def with_outside_groups(
     plan: Mapping[str, Sequence[str]], settings: Streams, outside: Sequence[OutsideGroup]
 ) -> dict[str, tuple[str, ...]]:
     """Return the plan with the registered external readers."""
@@ -56,7 +56,7 @@ def waited_for(
     return waited
 
 
-async def remake(client: Redis, settings: Streams, outside: Sequence[OutsideGroup]) -> int:
+async def recreate_groups(client: Redis, settings: Streams, outside: Sequence[OutsideGroup]) -> int:
     """Recreate registered external groups that the server lost, at the beginning of their streams; return how many.
     Raises redis-py's errors."""
     made = 0
@@ -74,8 +74,7 @@ async def trim(client: Redis, streams: Mapping[str, Sequence[str]], retention_s:
     Entries younger than `retention_s` by the server's clock are kept, and those that a registered group has not
     acknowledged.
     """
-    seconds, micros = await client.time()
-    oldest = (int((seconds + micros / 1e6 - retention_s) * 1000), 0)
+    oldest = (await server_time(client) // 1000 - round(retention_s * 1000), 0)
     reports = []
     for stream, groups in streams.items():
         if await client.exists(stream):

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.envelope import FIELD_BYTES
 from openbrain.ports.streams import StreamedBroadcast
 from openbrain.settings import Streams
-from openbrain.streams.publishing.broadcast_writer import believable, stream_of
+from openbrain.streams.publishing.broadcast_writer import is_plausible, stream_of
 from openbrain.streams.redis.connection import AWAY, Connecting, ask, errors_as_try_later
 from openbrain.streams.redis.entry_ids import after_number, first_part
 from openbrain.streams.redis.outage import Link, absence
@@ -15,7 +15,6 @@ from openbrain.streams.redis.outage import Link, absence
 ENTRIES = 200
 """Entries per read, at most."""
 AGAIN_S = 0.5
-_FIELD = FIELD.encode()
 
 
 class RedisBroadcastStream(Connecting):
@@ -28,19 +27,19 @@ class RedisBroadcastStream(Connecting):
 
     async def read(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
         stream = self._settings.prefix + stream_of(workspace_id)
-        wait_ms = max(
-            1, round(min(wait_s, self._settings.tuning.poll_s) * 1000)
-        )  # a longer block would look like an outage
+        block_s = min(wait_s, self._settings.tuning.poll_s)  # a longer one would look like an outage
         with errors_as_try_later("broadcasts can't be read now"), self._reported(workspace_id):
             response = await ask(
-                self._client, "XREAD", "COUNT", ENTRIES, "BLOCK", wait_ms, "STREAMS", stream, after_number(after)
+                self._client,
+                *("XREAD", "COUNT", ENTRIES, "BLOCK", max(1, round(block_s * 1000))),
+                *("STREAMS", stream, after_number(after)),
             )
         entries = response[0][1] if response else ()
         numbered = [(first_part(entry), fields) for entry, fields in entries]
         broadcasts = [
-            StreamedBroadcast(number, fields[_FIELD])
+            StreamedBroadcast(number, fields[FIELD_BYTES])
             for number, fields in numbered
-            if fields and _FIELD in fields and believable(number, after)
+            if fields and FIELD_BYTES in fields and is_plausible(number, after)
         ]
         if numbered and not broadcasts:  # skipped entries would be returned again at once
             await asyncio.sleep(min(wait_s, AGAIN_S))

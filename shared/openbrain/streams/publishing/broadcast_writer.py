@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import orjson
 from redis.asyncio import Redis
 
-from openbrain.domain.events.envelope import FIELD
+from openbrain.domain.events.envelope import FIELD_BYTES
 from openbrain.domain.events.streams import BROADCAST
 from openbrain.streams.operating.trim import remove
 from openbrain.streams.redis.connection import ask, errors_as_try_later
@@ -17,14 +17,14 @@ from openbrain.streams.redis.scripts import Script
 _FIRST = BROADCAST.name + "."
 _TOPS = Script("tops", common="")
 _WHAT = "broadcasts can't be read now"
-FARTHEST = 2**32
+MOST_AHEAD = 2**32
 """How far a stream's numbers can be ahead of the database, or of a reader, after a restore of the database."""
 
 
-def believable(number: int, known: int) -> bool:
+def is_plausible(number: int, known: int) -> bool:
     """Whether an entry may have this number if `known` was the last one assigned or received. Else it is forged, and a
     reader that followed it would receive nothing any more."""
-    return number <= known + FARTHEST
+    return number <= known + MOST_AHEAD
 
 
 def stream_of(workspace_id: str) -> str:
@@ -42,7 +42,7 @@ def number_of(event: bytes) -> int:
     return int(orjson.loads(event)["data"]["seq"])
 
 
-async def tops(client: Redis, streams: Sequence[str]) -> list[int]:
+async def last_numbers(client: Redis, streams: Sequence[str]) -> list[int]:
     """Return the highest number that each stream (full name) has had since it was created; 0 if there is none.
     `TryLater` while the server does not answer, as in the functions below."""
     with errors_as_try_later(_WHAT):
@@ -50,7 +50,7 @@ async def tops(client: Redis, streams: Sequence[str]) -> list[int]:
     return [int(item.partition(b"-")[0] or 0) for item in ids]
 
 
-async def begin_anew(client: Redis, stream: str) -> None:
+async def delete_stream(client: Redis, stream: str) -> None:
     """Delete a stream (full name): its numbers start again."""
     with errors_as_try_later(_WHAT):
         await client.delete(stream)
@@ -60,7 +60,7 @@ async def held(client: Redis, stream: str, number: int) -> bytes | None:
     """Return the event with this number in the stream (full name)."""
     with errors_as_try_later(_WHAT):
         entries = await ask(client, "XRANGE", stream, f"{number}-0", f"{number}-0")
-    return next((fields.get(FIELD.encode()) for _, fields in entries), None)
+    return next((fields.get(FIELD_BYTES) for _, fields in entries), None)
 
 
 async def trim(client: Redis, stream: str, before: int) -> int:

@@ -85,7 +85,7 @@ class ServiceBroker(RedisBroker):
     """Starts and stops the session's loops together with FastStream's."""
 
     def __init__(self, group: str, settings: Streams, new_session: Callable[[], Session]) -> None:
-        self._room_connection = _Connection()
+        self._session_connection = _Connection()
         self._group, self._settings, self._new_session = group, settings, new_session
         super().__init__(
             "redis://localhost",  # unused: the client comes from the session
@@ -97,14 +97,14 @@ class ServiceBroker(RedisBroker):
         )
 
     def _make_connection_state(self, *_: Any) -> _Connection:
-        return self._room_connection
+        return self._session_connection
 
     def declare(self, stream: str, subscription: Subscription) -> None:
         """Let FastStream read this stream and pass each batch to the session."""
         group, settings = self._group, self._settings
 
         async def handle(event: Any) -> None:
-            if (session := self._room_connection.session) is not None:
+            if (session := self._session_connection.session) is not None:
                 await session.take(stream, event)
 
         # FastStream builds the AsyncAPI document from these.
@@ -129,7 +129,7 @@ class ServiceBroker(RedisBroker):
 
     async def start(self) -> None:
         """Wait for Redis, then read."""
-        self._room_connection.session = session = self._new_session()
+        self._session_connection.session = session = self._new_session()
         try:
             await session.begin()
         except Closing:
@@ -143,7 +143,7 @@ class ServiceBroker(RedisBroker):
         exc_tb: TracebackType | None = None,
     ) -> None:
         """Stop reading, let the running handler end, give back pending entries."""
-        session, self._room_connection.session = self._room_connection.session, None
+        session, self._session_connection.session = self._session_connection.session, None
         if session is not None:
             await session.close()
         await super().stop(exc_type, exc_val, exc_tb)

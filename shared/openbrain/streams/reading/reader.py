@@ -18,8 +18,8 @@ from openbrain.streams.reading.reclaim import give_back, probe
 from openbrain.streams.redis.connection import AWAY, ask, is_gone
 
 _log = structlog.get_logger(__name__)
-_TURN_S = 0.05
-_BROUGHT = 200
+_YIELD_S = 0.05
+_LEAST_LIMIT = 200
 """Minimum limit of entries kept or given back while most fail and new ones are probed."""
 _REST_S = 0.2
 _QUIET_S, _QUIET_AFTER_FULL_S = 0.02, 0.2
@@ -41,10 +41,10 @@ class Reader:
         self._since: float | None = None
         self.keeps_up = False
         """Whether the last read returned all available entries."""
-        self.at_rest = asyncio.Event()
+        self.not_reading = asyncio.Event()
         """Set while no read is running: entries read after the consumer has left would wait for their lease to
         expire."""
-        self.at_rest.set()
+        self.not_reading.set()
 
     @property
     def quiet(self) -> bool:
@@ -68,7 +68,7 @@ class Reader:
         dependency."""
         try:
             capacity = await self._gate()
-            return await self._read(min(count, capacity), self._until_aside_is_due(block_ms))
+            return await self._read(min(count, capacity), self._longest_block(block_ms))
         except Closing:
             # FastStream is about to cancel this loop; until then it must not spin.
             await self.runtime.until_closed()
@@ -80,7 +80,7 @@ class Reader:
         while True:
             try:
                 capacity = await self._gate()
-                for _, entries in await self._read(capacity, self._until_aside_is_due(block_ms)):
+                for _, entries in await self._read(capacity, self._longest_block(block_ms)):
                     await self.consumer.process([Entry(item.decode(), fields) for item, fields in entries], self.loop)
             except Closing:
                 return
@@ -94,23 +94,23 @@ class Reader:
             runtime.heartbeat(self.loop, 2 * runtime.settings.tuning.breaker_max_s + 60)
             if runtime.closing.is_set():
                 raise Closing
-            if consumer.rests:
+            if consumer.reads_nothing:
                 await self._rest(_REST_S)
                 continue
             if not consumer.deferred.can_continue:
                 await runtime.until_dependencies_answer()
             if self._yields():
-                await runtime.sleep(_TURN_S)
+                await runtime.sleep(_YIELD_S)
                 continue
             if consumer.limit.stopped:
                 if await self._probes_new():
                     return 1
                 continue
             await consumer.try_kept(self.loop)
-            await consumer.try_aside(self.loop)
+            await consumer.try_deferred(self.loop)
             if capacity := consumer.deferred.capacity(consumer.adaptive_batch.size):
                 return capacity
-            await self._rest(max(_TURN_S, runtime.breaker.wait_s()))
+            await self._rest(max(_YIELD_S, runtime.breaker.wait_s()))
 
     async def _probes_new(self) -> bool:
         """While most entries fail: pause, or probe a failed entry, or return True if a new one is to be read as a
@@ -121,7 +121,7 @@ class Reader:
         if (pause := limit.wait_s()) > 0:
             await self._rest(min(pause, self.runtime.settings.tuning.breaker_max_s))
             return False
-        if limit.takes_new(max(_BROUGHT, 2 * self.runtime.settings.batch)):
+        if limit.probes_new(max(_LEAST_LIMIT, 2 * self.runtime.settings.batch)):
             return True
         if limit.kept:
             await consumer.try_kept(self.loop)
@@ -140,8 +140,8 @@ class Reader:
         await self.runtime.sleep(seconds)
         self._since = None
 
-    def _until_aside_is_due(self, block_ms: int) -> int:
-        """Return the longest block of a read: deferred entries are tried as soon as allowed. Never 0, which blocks
+    def _longest_block(self, block_ms: int) -> int:
+        """Return how long a read may block: deferred entries are tried as soon as allowed. Never 0, which blocks
         forever."""
         if not self.consumer.deferred.waiting:
             return block_ms
@@ -151,7 +151,7 @@ class Reader:
         group = self.group
         self.runtime.heartbeat(self.loop)
         self._since = time.monotonic()
-        self.at_rest.clear()
+        self.not_reading.clear()
         try:
             reply = await ask(
                 self._client,
@@ -166,7 +166,7 @@ class Reader:
             return reply or []
         finally:
             self._since = None
-            self.at_rest.set()
+            self.not_reading.set()
         await self._recover(error_state)
         return []
 

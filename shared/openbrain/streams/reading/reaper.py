@@ -17,7 +17,7 @@ _log = structlog.get_logger(__name__)
 _TIDY_S = 600
 
 
-class Keeper:
+class LeaseRenewal:
     """Renews the leases of all pending entries of the service, also while it closes."""
 
     def __init__(self, runtime: Runtime, consumers: list[Consumer]) -> None:
@@ -59,8 +59,8 @@ class Keeper:
 class Reaper:
     """Claims the due and abandoned entries of one stream, and handles them."""
 
-    def __init__(self, runtime: Runtime, consumer: Consumer, keeper: Keeper) -> None:
-        self.runtime, self.consumer, self.keeper = runtime, consumer, keeper
+    def __init__(self, runtime: Runtime, consumer: Consumer, renewal: LeaseRenewal) -> None:
+        self.runtime, self.consumer, self.renewal = runtime, consumer, renewal
         self.group = consumer.group
         self.loop = f"reap {self.group.stream}"
         self._tidy_at = time.monotonic() + _TIDY_S * random.random()  # noqa: S311 - spreads the work of replicas
@@ -72,7 +72,7 @@ class Reaper:
             self.runtime.heartbeat(self.loop)
             try:
                 await self.runtime.sleep(self.runtime.settings.tuning.reap_s * random.uniform(0.75, 1.25))  # noqa: S311
-                if not self.consumer.rests:
+                if not self.consumer.reads_nothing:
                     await self.sweep()
                 error_state.clear()
             except Closing:
@@ -86,8 +86,8 @@ class Reaper:
 
     async def sweep(self) -> None:
         """Handle all entries that are due now, a batch at a time."""
-        if self.keeper.overdue:
-            await self.keeper.renew()
+        if self.renewal.overdue:
+            await self.renewal.renew()
         while await self._take():
             self.runtime.heartbeat(self.loop)
         if time.monotonic() > self._tidy_at:

@@ -38,9 +38,9 @@ async def _handle(consumer: Consumer, taken: Sequence[Taken], loop: str) -> None
         consumer.count("taken", len(taken))
         in_hand = consumer.in_hand
         entries = [item.entry for item in taken if item.entry.id not in in_hand]
-        own = consumer.limit.own_account(entries)
-        await consumer.process([entry for entry in entries if entry.id not in own], loop)
-        await consumer.process([entry for entry in entries if entry.id in own], loop, counted=False)
+        uncounted = consumer.limit.take_uncounted(entries)
+        await consumer.process([entry for entry in entries if entry.id not in uncounted], loop)
+        await consumer.process([entry for entry in entries if entry.id in uncounted], loop, counted=False)
 
 
 async def give_back(consumer: Consumer, loop: str) -> None:

@@ -81,9 +81,9 @@ class Service:
         self._session = Session(self.group, self.subscriptions, self.settings, self._lock, limit_s, paused)
         return self._session
 
-    def app(self, logging: Logs | None = None, beside: Sequence[Companion] = ()) -> AsgiFastStream:
+    def app(self, logging: Logs | None = None, companions: Sequence[Companion] = ()) -> AsgiFastStream:
         """Return the application for `faststream run`: it reads, and serves /live, /ready, /metrics, /docs and
-        /docs.json. The tasks in `beside` run while the service's resources are open."""
+        /docs.json. The tasks in `companions` run while the service's resources are open."""
 
         connect(self.settings)  # connects to nothing; refuses an invalid URL before anything is served
 
@@ -92,7 +92,7 @@ class Service:
             if logging is not None:
                 logs.configure(logging)
             async with self._opened(), AsyncExitStack() as stack:
-                for item in beside:
+                for item in companions:
                     stack.push_async_callback(item.stop)
                     await item.start()
                 with long_running():
@@ -102,7 +102,7 @@ class Service:
             self.broker,
             logger=None,
             lifespan=lifespan,
-            asgi_routes=endpoints.routes([self, *beside]),
+            asgi_routes=endpoints.routes([self, *companions]),
             specification=AsyncAPI(title=self.title, version=__version__),
             asyncapi_path="/docs",
         )

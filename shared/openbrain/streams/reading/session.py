@@ -21,7 +21,7 @@ from openbrain.streams.handling.consumer import Consumer
 from openbrain.streams.handling.runtime import Closing, Runtime
 from openbrain.streams.reading.controls import Controls, Paused
 from openbrain.streams.reading.reader import Reader, ReadingRedis
-from openbrain.streams.reading.reaper import Keeper, Reaper
+from openbrain.streams.reading.reaper import LeaseRenewal, Reaper
 from openbrain.streams.redis.connection import AWAY, ask, connect_as, disconnect
 
 _log = structlog.get_logger(__name__)
@@ -51,15 +51,15 @@ class Session:
             self._add(subscription)
         self.client.listen(self.readers)
         self._controls = Controls(self.runtime, self.client, [replay.group.stream for replay in self._replays], paused)
-        self._keeper = Keeper(self.runtime, list(self.consumers.values()))
-        self._keeping: asyncio.Task[None] | None = None
+        self._renewal = LeaseRenewal(self.runtime, list(self.consumers.values()))
+        self._renewing: asyncio.Task[None] | None = None
         self._reaping: list[asyncio.Task[Any]] = []
 
     def _add(self, subscription: Subscription) -> None:
         stream = subscription.full_name(self.settings.prefix)
         yields = self._live_streams_busy if subscription.low_priority else _never
         # A separate lock and breaker: such a stream must not delay others.
-        runtime = replace(self.runtime, lock=asyncio.Lock()) if subscription.apart else self.runtime
+        runtime = replace(self.runtime, lock=asyncio.Lock()) if subscription.isolated else self.runtime
         reader = self._reader(runtime, subscription, stream, yields)
         if not subscription.low_priority:
             self._live.append(reader)
@@ -87,10 +87,10 @@ class Session:
         first."""
         await self._wait_for_redis()
         group = self.runtime.group
-        self._keeping = asyncio.create_task(self._keeper.run(), name=f"{group} renew leases")
+        self._renewing = asyncio.create_task(self._renewal.run(), name=f"{group} renew leases")
         self._reaping = [
             asyncio.create_task(reaper.run(), name=f"{group} {reaper.loop}")
-            for reaper in (Reaper(consumer.runtime, consumer, self._keeper) for consumer in self.consumers.values())
+            for reaper in (Reaper(consumer.runtime, consumer, self._renewal) for consumer in self.consumers.values())
         ]
         self._reaping += [
             asyncio.create_task(reader.follow(), name=f"{group} {reader.loop}") for reader in self._replays
@@ -124,21 +124,21 @@ class Session:
         """Call before FastStream stops: nothing new is begun; running handlers and reads may end within
         `shutdown_s`."""
         self.runtime.closing.set()
-        settlement = [asyncio.create_task(reader.at_rest.wait()) for reader in self.readers.values()]
-        _, late = await asyncio.wait([*self._reaping, *settlement], timeout=self.settings.tuning.shutdown_s)
+        reads = [asyncio.create_task(reader.not_reading.wait()) for reader in self.readers.values()]
+        _, late = await asyncio.wait([*self._reaping, *reads], timeout=self.settings.tuning.shutdown_s)
         await cancel(*late)
 
     async def finish(self) -> None:
         """Call after FastStream stopped: give back pending entries, and disconnect."""
         self.runtime.closed.set()
-        await cancel(self._keeping)
+        await cancel(self._renewing)
         # At once: a server that does not answer is waited for once, not for each stream.
         await all_ended(_release(consumer) for consumer in self.consumers.values())
         await disconnect(self.client)
 
     def stuck(self) -> list[str]:
         """Return the loops that are stuck or ended."""
-        tasks = [*self._reaping, *([self._keeping] if self._keeping else ())]
+        tasks = [*self._reaping, *([self._renewing] if self._renewing else ())]
         ended = [] if self.runtime.closing.is_set() else [task.get_name() for task in tasks if task.done()]
         return [*self.runtime.stuck(), *ended]
 

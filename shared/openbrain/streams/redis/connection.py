@@ -16,6 +16,7 @@ from redis.driver_info import DriverInfo
 from redis.exceptions import RedisError, ResponseError
 
 from openbrain.domain.errors import SetupError, TryLater
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.settings import Streams
 
 R = TypeVar("R", bound=Redis)
@@ -209,3 +210,9 @@ async def ask(client: Redis, *command: str | bytes | float) -> Any:
         # redis-py sometimes takes a cancellation for one of its own timeouts: the task would run forever.
         if task is not None and task.cancelling() > before:
             raise asyncio.CancelledError
+
+
+async def server_time(client: Redis) -> int:
+    """Return the server's clock, in microseconds since 1970. Raises redis-py's errors."""
+    seconds, micros = await ask(client, "TIME")
+    return int(seconds) * MICROSECONDS + int(micros)

@@ -1,5 +1,7 @@
 """Ids of stream entries."""
 
+from openbrain.domain.memory import MICROSECONDS
+
 LAST = f"{2**64 - 1}-{2**64 - 1}"
 """The highest possible id."""
 
@@ -14,6 +16,11 @@ def first_part(entry: bytes | str) -> int:
     number."""
     text = entry.decode() if isinstance(entry, bytes) else entry
     return int(text.partition("-")[0])
+
+
+def age_s(entry: bytes | str, now: int) -> float:
+    """Return the age of an entry in seconds. `now`: the server's clock, in microseconds."""
+    return max(0.0, now / MICROSECONDS - first_part(entry) / 1000)
 
 
 def in_order(entry: str) -> tuple[int, int]:

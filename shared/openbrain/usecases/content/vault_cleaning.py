@@ -2,11 +2,12 @@
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from openbrain.domain.errors import Conflict, Invalid, NotFound, TryLater
+from openbrain.domain.tasks import chunks
 from openbrain.ports.store.operations import Leases
 from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.files.changes import Change, sha256
@@ -37,15 +38,15 @@ class VaultPages:
             return len(changes)
         done = 0
         for _ in range(TRIES):
-            for start in range(0, len(changes), GROUP):
-                done += await self._written(changes[start : start + GROUP])
+            for some in chunks(changes, GROUP):
+                done += await self._written(some)
             changes = await asyncio.to_thread(self._changes, clean)
             if not changes:
                 await asyncio.to_thread(self.forget)
                 return done
         raise TryLater("pages of the vault change faster than they can be cleaned: this is retried")
 
-    async def _written(self, changes: list[Change]) -> int:
+    async def _written(self, changes: Sequence[Change]) -> int:
         """Return how many pages were written; 0 if somebody changed a page meanwhile and it must be read again."""
         async with vault_writer(self.leases, self.workspace_id):
             await asyncio.to_thread(journal.recover, self.folder)

@@ -13,6 +13,7 @@ from typing import Protocol
 from openbrain.domain.ids import BUCKETS, digest, point_id
 from openbrain.domain.ids import bucket as bucket_of
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.tasks import chunks
 from openbrain.ports.index import Accountable, Replaceable, Standing, Tombstone
 from openbrain.ports.store.generations import Generation, GenerationStatus
 from openbrain.ports.store.index_entries import ExpectedEntries, ExpectedRow
@@ -125,11 +126,11 @@ async def differences(
         return
     async for after, until in spans(expected_entries, min(SUMMED, AT_ONCE * BUCKETS // len(buckets))):
         rows = await expected_entries.rows_in(generation, after, until, buckets)
-        for start in range(0, len(rows), LOOKED_AT):
-            yield await _lacking(expected_entries, index, generation, rows[start : start + LOOKED_AT])
+        for some in chunks(rows, LOOKED_AT):
+            yield await _lacking(expected_entries, index, generation, some)
     async for entries in index.in_buckets(generation.name, buckets):
-        for start in range(0, len(entries), LOOKED_AT):
-            yield await _too_much(expected_entries, index, generation, entries[start : start + LOOKED_AT])
+        for found in chunks(entries, LOOKED_AT):
+            yield await _too_much(expected_entries, index, generation, found)
 
 
 async def _lacking(
@@ -160,8 +161,8 @@ async def _entries(
     """Return the stored states of every id that these rows ever had."""
     ids = [point_id(row.memory_id, number) for row in rows for number in range(max(1, row.passages, row.high))]
     by_memory: dict[str, list[Standing]] = defaultdict(list)
-    for start in range(0, len(ids), LOOKED_AT):
-        for item in (await index.read(generation.name, ids[start : start + LOOKED_AT])).values():
+    for some in chunks(ids, LOOKED_AT):
+        for item in (await index.read(generation.name, some)).values():
             by_memory[item.memory_id].append(item)
     return by_memory
 

@@ -8,6 +8,11 @@ _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})([^\n]*)")
 _TICKS = re.compile(r"`+")
 
 
+def line_break_of(text: str) -> str:
+    """The line break that the text uses."""
+    return "\r\n" if "\r\n" in text else "\n"
+
+
 class Lines:
     """Line offsets of a text; lines count from 0."""
 

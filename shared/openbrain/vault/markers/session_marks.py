@@ -6,16 +6,11 @@ Only blocks in the assistant's own text count; tool results and text from people
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from openbrain.domain import limits
-from openbrain.domain.events.submission import MemorySubmitted
-from openbrain.domain.memory import Scope
-from openbrain.domain.times import from_datetime
-from openbrain.vault.markers.kinds import CONFIDENCE, MEMORY_TYPES
 from openbrain.vault.markers.markers import parse, without_markers
-from openbrain.vault.markers.posted_markers import TYPES, Post
+from openbrain.vault.markers.posted_markers import TYPES
 from openbrain.vault.markers.redaction import redacted
 from openbrain.vault.markers.transcripts import Record, project_of
 from openbrain.vault.values import Problem
@@ -33,8 +28,6 @@ class Harvested:
     content: str
     attrs: Mapping[str, str]
     session_id: str
-    at: datetime | None
-    """The time of the message."""
     cwd: str = ""
 
     @property
@@ -83,7 +76,6 @@ def harvest(session_id: str, records: Iterable[Record], *, most: int = MOST) -> 
                 content=content,
                 attrs={name: redacted(value) for name, value in marker.attrs.items()},
                 session_id=session_id,
-                at=record.at,
                 cwd=cwd,
             )
             if made.key in harvested:
@@ -95,42 +87,3 @@ def harvest(session_id: str, records: Iterable[Record], *, most: int = MOST) -> 
     if left:
         problems.append(Problem(session_id, 0, f"{left} more markers were skipped: at most {most} per session"))
     return Harvest(tuple(harvested.values()), tuple(problems))
-
-
-def posts(harvested: Harvest, now_us: int) -> tuple[Post, ...]:
-    """The markers as posts for a vault. The next tick turns those of a memory type into memories."""
-    return tuple(
-        Post(
-            type=marker.type,
-            content=marker.content,
-            attrs={
-                "source": marker.project or "session",
-                **({"project": marker.project} if marker.project else {}),
-                **marker.attrs,
-                "session_id": marker.session_id,
-            },
-            at=now_us if marker.at is None else from_datetime(marker.at),
-        )
-        for marker in harvested.markers
-    )
-
-
-def submissions(harvested: Harvest, workspace_id: str) -> tuple[MemorySubmitted, ...]:
-    """The markers as memories. In a workspace with a vault, the same marker in the vault is the same memory."""
-    return tuple(
-        MemorySubmitted(
-            workspace_id=workspace_id,
-            idempotency_key=marker.key,
-            content=marker.content,
-            type=MEMORY_TYPES[marker.type],
-            project=marker.project or None,
-            memory_scope=Scope.PROJECT if marker.project else Scope.SHARED,
-            tags=(marker.type,),
-            metadata={"marker": marker.type, "session": marker.session_id},
-            source=f"session:{marker.session_id}"[: limits.SOURCE_CHARS],
-            confidence=CONFIDENCE,
-            occurred_at=marker.at,
-        )
-        for marker in harvested.markers
-        if marker.type in MEMORY_TYPES
-    )

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from openbrain.domain.memory import DAY
 from openbrain.domain.signals.values import Severity
 from openbrain.domain.times import from_iso
 from openbrain.vault.front_matter import document
@@ -22,7 +23,6 @@ RESOLVED = "resolved"
 NO_SOURCE = "unknown"
 REFERENCES = "frontal-lobe/"
 """Pages in this folder may be references to arcs."""
-DAY_US = 86_400_000_000
 
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
 _POSTED = re.compile(r"^## (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) — [^\n]*\n\n\Z", re.MULTILINE | re.ASCII)
@@ -120,7 +120,7 @@ def _created(
             at = from_iso(match[0])
             if at is not None:
                 return at, True
-    return mtime_ns // 1000 // DAY_US * DAY_US, False
+    return mtime_ns // 1000 // DAY * DAY, False
 
 
 def _signals(

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from openbrain.domain.errors import Conflict, Invalid, NotFound
+from openbrain.domain.tasks import chunks
 from openbrain.vault.files.changes import Change, effective
 from openbrain.vault.files.folder import Entry, Folder, Seen, is_settled
 from openbrain.vault.markers import atomic_writes
@@ -166,8 +167,7 @@ def _finish(folder: Folder, work: Work, known: Known, at_step: Callable[[str], N
         if isinstance(moved_to, Entry):
             laid[move.path] = moved_to
     with ThreadPoolExecutor(SYNCS_AT_ONCE) as pool:
-        for start in range(0, len(changes), TOGETHER):
-            some = changes[start : start + TOGETHER]
+        for some in chunks(changes, TOGETHER):
             for change in some:
                 at_step(change.path)
             # All content is on the disk before the first rename, and all renames before the journal is removed.

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.memory import DAY, MICROSECONDS
+from openbrain.domain.memory import DAY
 from openbrain.ports.lifecycle import JOBS
 from openbrain_housekeeper.jobs.policies import PolicySchedule
 from tests.support.api.brain import Brain, http, refused, remembered
@@ -15,7 +15,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 POLICIES, OPERATIONS, RETENTION = "/v1/admin/lifecycle", "/v1/admin/operations", "/v1/admin/retention"
 EVERYTHING = frozenset(Permission)
-HOUR = 3600 * MICROSECONDS
 
 
 def nightly(**changes: Any) -> dict[str, Any]:

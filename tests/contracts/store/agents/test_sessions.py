@@ -131,7 +131,7 @@ async def test_what_is_promoted_is_the_projects(store: SqlStore, clock: FakeCloc
 
     done, after = 0, None
     for _ in range(9):
-        step = await store.sessions.promote(session, 2, ORIGIN, after)
+        step = await store.sessions.promote(session, ADA, 2, ORIGIN, after)
         done, after = done + step.rows, step.after
         if after is None:
             break
@@ -142,13 +142,25 @@ async def test_what_is_promoted_is_the_projects(store: SqlStore, clock: FakeCloc
         assert (now.memory_scope, now.project, now.expires_at) == (Scope.PROJECT, "shop", None)
         assert (now.revision, now.audience) == (2, "*")
     assert found[turn.id].memory_scope is found[foreign.id].memory_scope is found[same.id].memory_scope is Scope.SESSION
-    assert (await store.sessions.promote(session, 9, ORIGIN)).rows == 0
+    assert (await store.sessions.promote(session, ADA, 9, ORIGIN)).rows == 0
+
+
+async def test_what_the_key_must_not_see_is_not_promoted(store: SqlStore) -> None:
+    """The agent's other key has used the id of the session in another org."""
+    of_alpha = Viewer("w1", "ada", orgs=("alpha",), without_org=False)
+    session = (await start(store, of_alpha, policy=Policy.PROMOTE, org="alpha")).session
+    rows = [await kept(store, f"of {org}", org=org) for org in ("alpha", "beta", "")]
+
+    assert (await store.sessions.promote(session, of_alpha, 9, ORIGIN)).rows == 1
+
+    found = await store.memories.rows([each.id for each in rows])
+    assert [found[each.id].memory_scope for each in rows] == [Scope.PROJECT, Scope.SESSION, Scope.SESSION]
 
 
 async def test_what_is_promoted_keeps_the_expiry_that_its_writer_set(store: SqlStore) -> None:
     session = (await start(store, ADA, policy=Policy.PROMOTE)).session
     rows = [await kept(store, "until tomorrow", expires_at=START + DAY), await kept(store, "lasting")]
-    await store.sessions.promote(session, 9, ORIGIN)
+    await store.sessions.promote(session, ADA, 9, ORIGIN)
 
     found = await store.memories.rows([each.id for each in rows])
     assert [found[each.id].memory_scope for each in rows] == [Scope.PROJECT] * 2
@@ -158,7 +170,7 @@ async def test_what_is_promoted_keeps_the_expiry_that_its_writer_set(store: SqlS
 async def test_without_a_project_it_is_the_agents(store: SqlStore) -> None:
     session = (await start(store, ADA, policy=Policy.PROMOTE, project="")).session
     row = await kept(store, "a habit")
-    await store.sessions.promote(session, 9, ORIGIN)
+    await store.sessions.promote(session, ADA, 9, ORIGIN)
 
     found = (await store.memories.rows([row.id]))[row.id]
     assert (found.memory_scope, found.audience) == (Scope.AGENT, "agent:ada")

@@ -7,19 +7,9 @@ from openbrain.domain.ids import uuid7
 from openbrain.ports.store.operations import Operation, OperationStatus, Progress
 from openbrain.ports.store.tenants import CLOSE, Workspace
 from openbrain.ports.store.writes import PURGE
-from openbrain.ports.streams import Doomed, Swept
 from openbrain_housekeeper.handlers.close_workspace import Closing
 from tests.support.store.fixtures import START, FakeClock
-
-
-class NoStreams:
-    """A stream server without entries."""
-
-    async def sweep(self, doomed: Doomed) -> Swept:
-        return Swept(0)
-
-    async def drop(self, workspace_id: str) -> int:
-        return 0
+from tests.support.store.no_streams import NoStreams
 
 
 async def walked(closing: Closing, operation: Operation) -> tuple[Operation, Progress]:

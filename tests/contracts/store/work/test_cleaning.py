@@ -5,16 +5,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
 from openbrain.adapters.personal_data.detection import PersonalDataDetector
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.lifecycle_tables import lifecycle_policies
+from openbrain.adapters.sql.schema.signal_tables import signals
 from openbrain.adapters.sql.schema.tables import recalls
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.sql.tenants.other_texts import PAGE
 from openbrain.domain.access.visibility import Criteria, everything
+from openbrain.domain.signals.values import Step
 from openbrain.domain.text.spelling import one_spelling
+from openbrain.ports.agents import Message
 from openbrain.ports.cleaning import ERASED, Cleaned, MemoryTexts, Party
 from openbrain.ports.content import Action
 from openbrain.ports.lifecycle import CLEAN
@@ -27,6 +30,7 @@ from openbrain.usecases.content.cleaning import Cleaner, Normalising, Stripping
 from openbrain.usecases.content.policy import stripping
 from openbrain_housekeeper.handlers.forget import Forgetting
 from tests.contracts.store.work.test_lifecycle import running, selected
+from tests.support.signals.raising import change, signal_of, workspace
 from tests.support.store.fixtures import FakeClock, announced, origin, row, rows, stored, viewer, write
 
 DETECTOR = PersonalDataDetector()
@@ -183,6 +187,37 @@ async def test_what_stands_beside_memories_of_one_party_is_counted_read_and_stru
     assert await store.cleansing.count_beside("w1", eve) == 0
     assert await store.cleansing.count_beside("w1", said) == 2
     assert await store.cleansing.count_beside("w2", eve) == 1
+
+
+async def test_no_hash_of_a_struck_out_message_is_left_and_its_key_still_counts(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    sent = Message(id="m", workspace_id="w1", sender="eve", recipient="ada", content="4711", created_at=clock.now())
+    await store.messages.send_message(sent, "key", 10)
+    operation = await running(store, clock, CLEAN)
+
+    await store.cleansing.clean_others(operation, lambda _: ERASED, dry_run=False, party=Party(says="4711"))
+
+    (left,) = await rows(database, "SELECT content, content_hash FROM messages")
+    assert (left["content"], left["content_hash"]) == (ERASED, "")
+    again = await store.messages.send_message(replace(sent, id="n"), "key", 10)
+    assert (again.duplicate, again.message.content) == (True, ERASED)
+
+
+async def test_of_a_struck_out_signal_only_what_recognises_an_open_one_is_left(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    await workspace(store)
+    ending = change(await signal_of(store, content="4711"), Step.RESOLVED)
+    operation, said = await running(store, clock, CLEAN), Party(says="4711")
+
+    for ended in (False, True):
+        if ended:
+            await store.signals.change_signal(ending)
+            await database.write(lambda connection: connection.execute(update(signals).values(content="4711 again")))
+        await store.cleansing.clean_others(operation, lambda _: ERASED, dry_run=False, party=said)
+        (left,) = await rows(database, "SELECT content, content_hash, identity FROM signals")
+        assert (left["content"], left["content_hash"], bool(left["identity"])) == (ERASED, "", not ended)
 
 
 @pytest.mark.parametrize("word", ["İbrahim", "ΣΟΦΟΣ", "GROẞ", "𐐀𐐁", "ᲐᲠᲐ"])

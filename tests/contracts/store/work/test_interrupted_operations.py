@@ -26,7 +26,7 @@ from openbrain_housekeeper.jobs.operations import Step, Worker
 from tests.contracts.store.work.test_cleaning import MAIL, STRIPPING
 from tests.contracts.store.work.test_lifecycle import archive_all, running, selected
 from tests.support.store.fixtures import FakeClock, age_holds, stored, viewer
-from tests.support.store.no_submissions import NoSubmissions
+from tests.support.store.no_streams import NoStreams
 
 EVERYTHING: dict[str, Any] = {"rule": {}, "criteria": {}, "older_than": 0, "dry_run": False}
 
@@ -73,7 +73,7 @@ def cleaning(store: SqlStore, clock: FakeClock) -> Cleaning:
     async def rules(_operation: Operation) -> Sequence[Stripping]:
         return [STRIPPING]
 
-    parts = (store.cleansing, store.lifecycle, store.operations, store.outbox, clock, NoSubmissions())
+    parts = (store.cleansing, store.lifecycle, store.operations, store.outbox, clock, NoStreams())
     return Cleaning(*parts, rules, lambda _workspace: None)
 
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import pytest
-
 from openbrain.domain.errors import TryLater
 from openbrain.domain.events.data import MemoryReindex
 from openbrain.domain.events.envelope import encode
@@ -32,20 +30,15 @@ from tests.support.streams.consumers import (
 from tests.support.waiting import PATIENCE_S
 
 
-@pytest.fixture(params=("valkey", "redis"))
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(f"{request.param}_server").url)
-
-
 def reindexed(number: int) -> bytes:
     data = MemoryReindex(memory_id=memory_id(number), workspace_id="w", version=1, revision=1, change=Change.REINDEX)
     return encode(REINDEX.name, data, event_id=str(number), at=0)
 
 
-def service(settings: Streams, live: Answer, beside: Answer, *, apart: bool = True) -> Service:
+def service(settings: Streams, live: Answer, beside: Answer, *, isolated: bool = True) -> Service:
     reads = [
         Subscription(spec=STORED, handler=live),
-        Subscription(spec=REINDEX, handler=beside, low_priority=True, apart=apart),
+        Subscription(spec=REINDEX, handler=beside, low_priority=True, isolated=isolated),
     ]
     return Service("embedder", reads, settings)
 
@@ -134,7 +127,7 @@ async def test_a_room_that_rests_rests_there_too(url: str) -> None:
     settings, live, beside = scaled(url), Seen(), Seen()
     reads = [
         Subscription(spec=STORED, handler=live),
-        Subscription(spec=REINDEX, handler=beside, low_priority=True, apart=True),
+        Subscription(spec=REINDEX, handler=beside, low_priority=True, isolated=True),
     ]
     await publish(settings, stored(1))
     await publish(settings, reindexed(1), stream=REINDEX.name)

@@ -4,8 +4,6 @@ order."""
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from openbrain.domain.errors import TryLater
 from openbrain.domain.events.streams import REINDEX, STORED, StreamSpec
 from openbrain.settings import Streams
@@ -23,11 +21,6 @@ from tests.support.streams.consumers import (
     started,
     stored,
 )
-
-
-@pytest.fixture(params=("valkey", "redis"))
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(f"{request.param}_server").url)
 
 
 class Model:

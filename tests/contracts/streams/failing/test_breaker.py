@@ -27,11 +27,6 @@ from tests.support.streams.consumers import (
 )
 
 
-@pytest.fixture(params=("valkey", "redis"))
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(f"{request.param}_server").url)
-
-
 class Dependency:
     """A dependency that is down until `up` is set."""
 

@@ -39,11 +39,6 @@ def submitted(number: int) -> bytes:
     return encode(SUBMITTED.name, data, event_id=str(number), at=0, subject="s")
 
 
-@pytest.fixture(params=("valkey", "redis"))
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(f"{request.param}_server").url)
-
-
 class Deployment:
     """Broken until it is fixed: fails per batch or per entry; entries in `poison` fail for ever."""
 

@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from openbrain.domain.errors import Conflict, TryLater
 from openbrain.observability import metrics
 from openbrain.settings import Streams
@@ -25,11 +23,6 @@ from tests.support.streams.consumers import (
     started,
     stored,
 )
-
-
-@pytest.fixture(params=("valkey", "redis"))
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(f"{request.param}_server").url)
 
 
 async def fail(_: Sequence[Delivery[Any]]) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import AsyncIterator, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,6 @@ from tests.support.streams.consumers import (
     started,
     stored,
 )
-
-Trouble = Callable[[Any], Awaitable[object]]
 
 
 @pytest.fixture(params=("valkey", "redis"))

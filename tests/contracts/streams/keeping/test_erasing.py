@@ -42,11 +42,6 @@ def submission(number: int, content: str, workspace: str = "w1", **more: Any) ->
     return encode(SUBMITTED.name, data, event_id=f"e-{number}", at=0)
 
 
-@pytest.fixture(params=("valkey", "redis"))
-def settings(request: pytest.FixtureRequest) -> Streams:
-    return scaled(str(request.getfixturevalue(f"{request.param}_server").url))
-
-
 @pytest.fixture
 async def redis(settings: Streams) -> AsyncIterator[Redis]:
     client = connect(settings)

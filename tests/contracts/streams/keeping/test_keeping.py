@@ -13,7 +13,7 @@ from openbrain.observability import metrics
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import ConsumerGroup
 from openbrain.streams.operating.acl import users
-from openbrain.streams.operating.dead_letter_retention import DeadKeeping, survey
+from openbrain.streams.operating.dead_letter_retention import DeadLetterRetention, survey
 from openbrain.streams.operating.eviction import shrink, sizes
 from openbrain.streams.redis.keys import PARKED
 from openbrain.streams.redis.scripts import TIDY
@@ -23,8 +23,6 @@ from tests.servers.plugin import Starter
 from tests.servers.processes.process import ServerProcess
 from tests.support.streams.consumers import scaled, stored
 from tests.support.waiting import PATIENCE_S
-
-DAY_MS = 86_400_000
 
 
 @pytest.fixture(params=("valkey", "redis"))
@@ -111,7 +109,7 @@ async def test_dead_letters_are_told_of_before_the_first_is_dropped(
     time_is_short = short_of == "time"
     settings = scaled(server.url, memory_mb=100, dead_share=0.5 if time_is_short else 0.01, dead_alarm_s=100)
     clock = Ticking()
-    keeping = DeadKeeping(settings, clock)
+    keeping = DeadLetterRetention(settings, clock)
     box = await _dead(client, settings, 31 if time_is_short else 1, 300)
     await _dead(client, settings, 0, 10)
     with capture_logs() as logs:
@@ -125,7 +123,7 @@ async def test_dead_letters_are_told_of_before_the_first_is_dropped(
         finding = await check(settings)
         assert any("are dropped" in problem and short_of in problem for problem in finding.problems)
 
-        assert await DeadKeeping(settings, clock).round(client) == 0, "a new keeper reports again, and waits"
+        assert await DeadLetterRetention(settings, clock).round(client) == 0, "a new keeper reports again, and waits"
         clock.now += 1
         removed = await keeping.round(client)
     assert 90 <= removed <= 300

@@ -23,11 +23,6 @@ from tests.support.waiting import PATIENCE_S, until
 
 
 @pytest.fixture(params=("valkey", "redis"))
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(f"{request.param}_server").url)
-
-
-@pytest.fixture(params=("valkey", "redis"))
 def server(request: pytest.FixtureRequest, private_server: Starter) -> ServerProcess:
     return private_server(request.param)
 

@@ -16,7 +16,7 @@ from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.monitoring.gauges import behind
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.operating.redelivery import Redelivery
-from openbrain.streams.operating.trim import plan, remake, trim, waited_for
+from openbrain.streams.operating.trim import plan, recreate_groups, trim, with_outside_groups
 from tests.support.streams.consumers import Seen, eventually, looking, publish, service, started, stored
 from tests.support.streams.views import fill, group_of
 
@@ -250,7 +250,7 @@ async def test_a_reader_from_outside_holds_its_stream(settings: Streams, redis: 
 
     for name in ("embedder", "indexer-text"):
         await redis.xgroup_create(stream, name, "$")
-    kept = waited_for(plan(settings), settings, outside)
+    kept = with_outside_groups(plan(settings), settings, outside)
     report = next(each for each in await trim(redis, kept, -60) if each.stream == stream)
     assert (report.held_back_by, report.unregistered) == ("warehouse", ())
     (seen,) = await admin.look(STORED.name, [(STORED.name, "warehouse")])
@@ -259,8 +259,8 @@ async def test_a_reader_from_outside_holds_its_stream(settings: Streams, redis: 
     report = next(each for each in await trim(redis, plan(settings), -60) if each.stream == stream)
     assert (report.held_back_by, report.unregistered) == ("embedder", ("warehouse",)), "it has read everything"
     await redis.delete(stream)
-    assert await remake(redis, settings, outside) == 1
-    assert await remake(redis, settings, outside) == 0
+    assert await recreate_groups(redis, settings, outside) == 1
+    assert await recreate_groups(redis, settings, outside) == 0
     assert await admin.drop_group(STORED.name, "warehouse") == 0
     with pytest.raises(NotFound):
         await admin.drop_group(STORED.name, "warehouse")

@@ -4,7 +4,6 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from redis.asyncio import Redis
 
 from openbrain.observability import metrics
@@ -14,11 +13,6 @@ from tests.support.streams.consumers import Seen, eventually, looking, publish, 
 COMMANDS = (
     "xreadgroup xgroup xpending xclaim xack xadd xinfo xlen xrange hget hset hdel del exists time ping eval evalsha"
 ).split()
-
-
-@pytest.fixture(params=("valkey", "redis"))
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(f"{request.param}_server").url)
 
 
 async def test_a_room_with_its_own_keys_and_commands_only(url: str) -> None:

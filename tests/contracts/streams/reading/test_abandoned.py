@@ -31,11 +31,6 @@ from tests.support.streams.service import run
 Start = Callable[[Streams], BaseProcess]
 
 
-@pytest.fixture(params=("valkey", "redis"))
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(f"{request.param}_server").url)
-
-
 @pytest.fixture
 def start_process() -> Iterator[Start]:
     """Start the example service in a separate process, which is killed at the end of the test."""

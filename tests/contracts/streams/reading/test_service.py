@@ -44,11 +44,6 @@ from tests.support.streams.consumers import (
 from tests.support.waiting import PATIENCE_S
 
 
-@pytest.fixture(params=("valkey", "redis"))
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(f"{request.param}_server").url)
-
-
 def served_by(port: int) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S, verify=False)
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
-import pytest
 from redis.exceptions import TimeoutError as NoAnswer
 
 from openbrain.domain.errors import TryLater
@@ -18,11 +17,6 @@ from tests.support.waiting import PATIENCE_S
 
 NEVER_S = 10 * PATIENCE_S
 """Something that ends only after this time has not ended at once."""
-
-
-@pytest.fixture(params=("valkey", "redis"))
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(f"{request.param}_server").url)
 
 
 async def test_the_running_handler_ends_and_its_batch_is_acknowledged(url: str) -> None:

@@ -32,11 +32,6 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redis_rates, "_ANSWER_S", PATIENCE_S)
 
 
-@pytest.fixture(params=("valkey", "redis"))
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(f"{request.param}_server").url)
-
-
 @pytest.fixture
 def settings(url: str) -> Streams:
     return Streams(url=url, prefix=f"{uuid.uuid4().hex}.")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.ports.store.memories import Turn
-from openbrain_api.recall.comparing.context import CANDIDATES, FULL_CHARS, WEIGHTS, context, looked_at
+from openbrain_api.recall.comparing.context import CANDIDATES, FULL_CHARS, WEIGHTS, considered, context
 
 ids = st.sampled_from("abcdefgh")
 turns = st.dictionaries(ids, st.builds(Turn, st.sampled_from("st"), st.integers(0, 5), st.integers(1, 5000)))
@@ -41,6 +41,6 @@ def test_only_what_was_asked_for_gains_or_lends(asked: set[str], known: dict[str
 def test_the_best_candidates_are_looked_at() -> None:
     scores = {str(number): number / 1000 for number in range(500)}
 
-    assert set(looked_at(scores, 5)) == {str(number) for number in range(500 - CANDIDATES, 500)}
-    assert len(looked_at(scores, 100)) == 200
-    assert looked_at({}, 5) == []
+    assert set(considered(scores, 5)) == {str(number) for number in range(500 - CANDIDATES, 500)}
+    assert len(considered(scores, 100)) == 200
+    assert considered({}, 5) == []

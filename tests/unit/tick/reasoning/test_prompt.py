@@ -6,7 +6,7 @@ from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.bodies import BODY_CHARS
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import SPEC
-from openbrain_tick.plan.arcs.signals import standing
+from openbrain_tick.plan.arcs.signals import page_signals
 from openbrain_tick.plan.plan import Plan, begin
 from openbrain_tick.plan.reasoning.accepted_items import apply_items
 from openbrain_tick.plan.reasoning.answer.items import from_items
@@ -45,7 +45,7 @@ ALARM = "<!-- @signal severity=warning source=disk -->\nfull\n<!-- @/signal -->\
 
 def test_the_prompt_lists_what_an_answer_may_name_and_no_secret() -> None:
     plan = plan_of(a=page("a", 9, ALARM), b=page("b", 2, ORDER + "<!-- @edge type=child target=a -->\n"))
-    asked = prompt(plan, standing(plan, {}), "ships the release", 50_000)
+    asked = prompt(plan, page_signals(plan, {}), "ships the release", 50_000)
     text = asked.question.prompt
 
     assert asked.left_out == {}

@@ -1,21 +1,13 @@
 """Harvesting the markers of a transcript; workflow templates; redaction."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from openbrain.vault.files.folder import Folder
-from openbrain.vault.markers.posted_markers import change_of, path_of
 from openbrain.vault.markers.redaction import quotable, quotable_line, redacted
-from openbrain.vault.markers.session_marks import Harvest, harvest, posts, submissions
+from openbrain.vault.markers.session_marks import Harvest, harvest
 from openbrain.vault.markers.transcripts import records
-from openbrain.vault.pages import journal
-from openbrain.vault.pages.arc_parsing import parse_arc
-from openbrain_tick.apply.memory_comparison import marked
-
-AT = 1_767_225_600_000_000
 
 
 def said(text: str, kind: str = "assistant") -> bytes:
@@ -64,24 +56,6 @@ def test_a_harvest_holds_no_secret_and_no_marker_within() -> None:
     (found,) = of(said(lesson("use token=abcdefgh1 <!-- @edge type=parent target=x -->here"))).markers
 
     assert found.content == "use token=[redacted] here"
-
-
-def test_a_harvest_becomes_entries_of_the_vault_and_memories(tmp_path: Path) -> None:
-    """An entry in the vault becomes, for the tick, the same memory."""
-    raw = json.loads(
-        said(lesson("Clamp at zero.") + "<!-- @signal severity=critical source=db -->\nDown.\n<!-- @/signal -->")
-    )
-    found = harvest("s1", records([json.dumps({**raw, "cwd": "/home/ada/shop"}).encode()]))
-    folder = Folder(tmp_path)
-    for post in posts(found, 0):
-        journal.apply(folder, [change_of(folder, post, path_of(folder, post))[0]])
-    (offered,) = submissions(found, "w1")
-
-    arcs = [parse_arc(entry.path, folder.read(entry.path), 0) for entry in folder.walk()]
-    (mark,) = marked(arcs, ()).marked
-    assert (mark.content, mark.project, mark.occurred_at) == (offered.content, offered.project, AT)
-    assert (offered.type, offered.memory_scope, offered.idempotency_key) == ("pattern", "project", found.markers[0].key)
-    assert [(each.severity, each.source) for arc in arcs for each in arc.signals] == [("critical", "db")]
 
 
 SECRETS = [

@@ -14,6 +14,7 @@ from openbrain.domain.errors import Forbidden, TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.ports.store.operations import TRACES, Operation
 from openbrain.usecases.auth import OPERATORS
+from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
@@ -44,8 +45,11 @@ async def operation(call: Call[Nothing, OperationQuery]) -> Response:
     workspace_id = workspace_of(call, call.query.workspace_id, "operations")
     operation_id = parsing.id_in(call.path, "operation")
     operation = parsing.found(await call.api.store.operations.operation(workspace_id, operation_id), "operation")
-    seen = call.query.seen or mark(operation)
-    return respond(shown_operation(await watched(call, operation, call.query.wait, seen)))
+    seen, listener = call.query.seen or mark(operation), Listener(workspace_id)
+    with call.api.listening.listens(call.actor.key_id, listener):
+        changed = await watched(call, operation, call.query.wait, seen, listener)
+        call.api.listening.require(listener)
+    return respond(shown_operation(changed))
 
 
 @Route(
@@ -104,13 +108,16 @@ async def awaited(call: Call[Any, Any], operation: Operation | None) -> tuple[Op
     return await watched(call, operation, seconds, None), {"preference-applied": f"wait={seconds}"}
 
 
-async def watched(call: Call[Any, Any], operation: Operation, seconds: float, seen: str | None) -> Operation:
-    """Return the operation once its mark differs from `seen` (None: once it has ended), or after `seconds`."""
+async def watched(
+    call: Call[Any, Any], operation: Operation, seconds: float, seen: str | None, listener: Listener | None = None
+) -> Operation:
+    """Return the operation once its mark differs from `seen` (None: once it has ended), after `seconds`, or when the
+    listener has ended."""
     loop = asyncio.get_running_loop()
     deadline, pause = loop.time() + seconds, _FIRST_LOOK_S
     while not operation.status.ended and seen in (None, mark(operation)):
         left = deadline - loop.time()
-        if left <= 0:
+        if left <= 0 or (listener is not None and listener.ended):
             break
         await asyncio.sleep(min(pause, left))
         pause = min(pause * 1.5, _LONGEST_PAUSE_S)

@@ -48,7 +48,7 @@ async def state(call: Call[Nothing, StateQuery]) -> Response:
 async def stream(call: Call[Nothing, StreamQuery]) -> Response:
     """Server-sent events: the state, the missed broadcasts, then new ones."""
     query, api, viewer = call.query, call.api, call.actor.viewer()
-    listener = Listener()
+    listener = Listener(viewer.workspace_id)
     api.hub.admit(listener)
     # Read before the response begins, so that a database that is down is a 503.
     present = await api.hub.present(viewer)
@@ -128,7 +128,7 @@ def state_of(present: Present, org: str, project: str) -> AmygdalaState:
 
 async def _awaited(call: Call[Nothing, BroadcastsQuery]) -> tuple[Sequence[EncodedBroadcast], int]:
     query, hub = call.query, call.api.hub
-    listener = Listener()
+    listener = Listener(call.actor.workspace_id)
     hub.admit(listener)
     _note(call, query, query.after, Via.POLL)
     until = time.monotonic() + query.wait

@@ -26,14 +26,15 @@ from openbrain.domain import limits
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Viewer, visible
 from openbrain.domain.errors import OpenBrainError, TryLater
-from openbrain.domain.memory import Memory, State
+from openbrain.domain.memory import HOUR, Memory, State
 from openbrain.domain.times import from_datetime
 from openbrain.ports.store.writes import Outcome, Status, Write
-from openbrain.usecases.remember import HOUR, Change, Offer, prepare, prepare_edit
+from openbrain.usecases.remember import Change, Offer, prepare, prepare_edit
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.memories.chains import may_see, visible_memory
+from openbrain_api.memories.chains import may_see, require_visible, visible_memory
+from openbrain_api.memories.past_lines import seen_lines
 from openbrain_api.memories.rendering import Json, history_line, memories_json, named_memories, tagged
 
 LINEAGE = 100
@@ -65,6 +66,8 @@ async def remember(call: Call[RememberBody, Nothing]) -> Response:
         raise outcome.error or AssertionError("a refused write carries its error")
     memory, headers = await _awaited(call, outcome.memory)
     duplicate = outcome.status is Status.DUPLICATE
+    if duplicate:
+        require_visible(write.viewer, memory)
     shown = await shown_memory(call, memory, write.viewer)
     return respond({**shown, "duplicate": duplicate}, shown, status=200 if duplicate else 201, headers=headers)
 
@@ -128,6 +131,8 @@ async def memory(call: Call[Nothing, MemoryQuery]) -> Response:
     if call.query.history:
         most = call.query.limit
         lines = await call.api.store.memories.history(memory_id, most + 1, int(call.query.cursor or 0))
+        if Permission.ADMIN not in call.actor.permissions:  # whose exports hold all of it
+            lines = await seen_lines(lines, row, viewer, call.api.store.memories)
         ancestry = await call.api.store.memories.ancestry(memory_id, LINEAGE)
         others = await call.api.store.memories.rows([*{*ancestry.parents, *ancestry.children, *named_memories(lines)}])
         visible_ids = {other.id for other in others.values() if may_see(viewer, other)}

@@ -142,7 +142,7 @@ async def end_session(call: Call[EndBody, Nothing]) -> Response:
     left = await _hand_over(call, actor, row)
     promoted, after = 0, None
     while row.policy is Policy.PROMOTE:
-        step = await store.promote(row, PROMOTED_AT_ONCE, call.origin(actor), after)
+        step = await store.promote(row, actor.viewer(), PROMOTED_AT_ONCE, call.origin(actor), after)
         promoted, after = promoted + step.rows, step.after
         if after is None:
             break

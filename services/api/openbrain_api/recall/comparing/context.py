@@ -17,7 +17,7 @@ CANDIDATES: Final = 80
 """This many best candidates are considered, or twice as many as are wanted if that is more."""
 
 
-def looked_at(scores: Scores, wanted: int) -> Sequence[str]:
+def considered(scores: Scores, wanted: int) -> Sequence[str]:
     """Ids of the candidates whose neighbours are considered."""
     return best_of(scores, max(CANDIDATES, 2 * wanted))
 

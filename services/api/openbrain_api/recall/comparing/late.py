@@ -18,7 +18,7 @@ KEPT = 100
 """Number of best memories with a score above 0: lower ones say little about how near the others are."""
 LEAST_SPAN = 0.25
 """Least span for normalising: smaller differences would, among few candidates, outweigh the indexes' scores."""
-A_THREAD_FROM = 1_000_000
+THREAD_FROM_BYTES = 1_000_000
 """Bytes of states from which a comparison takes milliseconds, too long for the event loop: it runs in a thread."""
 
 
@@ -70,7 +70,7 @@ class LateInteraction:
             if memory_id in places and other in places
         ]
         question = comparison.question.states
-        if sum(len(passage) for passages in documents for passage in passages) < A_THREAD_FROM:
+        if sum(len(passage) for passages in documents for passage in passages) < THREAD_FROM_BYTES:
             scores = self._encoder.similarities(question, documents, beside)
         else:
             scores = await asyncio.to_thread(self._encoder.similarities, question, documents, beside)

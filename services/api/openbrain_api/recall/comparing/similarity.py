@@ -78,7 +78,6 @@ def close(
 def with_similarities(
     hits: Sequence[RankedMemory], words: frozenset[str], near: Mapping[str, float]
 ) -> list[RankedMemory]:
-    """The hits, each with its similarity."""
     return [replace(hit, similarity=similarity(words, hit.memory, near.get(hit.memory.id))) for hit in hits]
 
 

@@ -22,7 +22,7 @@ from openbrain_api.recall.comparing.similarity import Precision, close, held_wor
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import normalise
 from openbrain_api.recall.hits.echoes import Folding
-from openbrain_api.recall.order import RankedMemory, in_steps, ordered
+from openbrain_api.recall.order import RankedMemory, ordered, rounded_to_buckets
 from openbrain_api.recall.question import Json, Question, RecallResult
 
 
@@ -69,7 +69,7 @@ class PastRecaller:
         shown = Folding().fold(near, question.top_k) if folds else near[: question.top_k]
         top = max((hit.score for hit in ranked), default=0.0)
         return RecallResult(
-            ranked=tuple(in_steps(shown, top, width)),
+            ranked=tuple(rounded_to_buckets(shown, top, width)),
             degraded=(),
             now=now,
             nothing_close=bool(best) and not shown,

@@ -69,7 +69,7 @@ class Candidates:
         """Verify the wanted candidates with their rows. A superseded one is replaced by its head."""
         part = self._ranked[self._start : self._end]
         for memory_id in part:
-            memory = self._standing(rows.get(memory_id), heads)
+            memory = self._current(rows.get(memory_id), heads)
             if memory is None or memory.id in self._seen:
                 self.dropped = True
             else:
@@ -93,7 +93,7 @@ class Candidates:
             self._distinct_of = count, self.without_echoes(best)
         return self._distinct_of[1]
 
-    def _standing(self, row: Memory | None, heads: Mapping[str, Memory]) -> Memory | None:
+    def _current(self, row: Memory | None, heads: Mapping[str, Memory]) -> Memory | None:
         if row is None or not self._sees(row):
             return None
         head = heads.get(row.id, row)

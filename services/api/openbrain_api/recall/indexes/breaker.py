@@ -7,7 +7,7 @@ import structlog
 
 from openbrain.domain.tasks import Backoff
 
-HUNG = 3
+TIMEOUTS_TO_OPEN = 3
 """Timeouts in a row after which the breaker opens: one slow answer says little."""
 FIRST_S, LONGEST_S = 1.0, 10.0
 """Shortest and longest pause between tries; each try makes one recall wait."""
@@ -15,7 +15,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Breaker:
-    """Opens after `HUNG` timeouts in a row. While it is open, one recall tries after each pause."""
+    """Opens after `TIMEOUTS_TO_OPEN` timeouts in a row. While it is open, one recall tries after each pause."""
 
     def __init__(self, index: str, backoff: Backoff | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._index, self._clock = index, clock
@@ -25,7 +25,7 @@ class Breaker:
         """Time of the next try; None while closed."""
         self._trying = False
 
-    def lets(self) -> bool:
+    def allows(self) -> bool:
         """True if this recall may ask the index."""
         if self._until is None:
             return True
@@ -39,7 +39,7 @@ class Breaker:
         """Note a timeout."""
         self._hung += 1
         if self._until is None:
-            if self._hung < HUNG:
+            if self._hung < TIMEOUTS_TO_OPEN:
                 return
             _log.warning("api.index_left_alone", index=self._index)
         elif not self._trying:

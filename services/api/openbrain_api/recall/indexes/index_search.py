@@ -22,7 +22,7 @@ from openbrain_api.recall.indexes.serving import Serving
 _log = structlog.get_logger(__name__)
 BOTH = ("vectors", "text")
 _KINDS = {"text": IndexKind.TEXT, "vectors": IndexKind.VECTOR}
-A_TURN = 10
+QUESTIONS_PER_TIMEOUT = 10
 """Number of questions per timeout: a batch gets one timeout for each ten."""
 
 HitLists = Sequence[Sequence[Hit] | None]
@@ -179,8 +179,8 @@ class Indexes:
         wanted = [query for query in queries if index in query.names]
         hits: HitLists = [None] * len(wanted)
         breaker = breaker or self._breakers[index]
-        if wanted and breaker.lets():
-            until = asyncio.get_running_loop().time() + self._timeout * -(-len(wanted) // A_TURN)
+        if wanted and breaker.allows():
+            until = asyncio.get_running_loop().time() + self._timeout * -(-len(wanted) // QUESTIONS_PER_TIMEOUT)
             try:
                 async with asyncio.timeout_at(until):
                     hits = await search_index(wanted, until)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from openbrain.domain.times import from_datetime, to_datetime
 from openbrain.vault.front_matter.document import Front, Page, read
+from openbrain.vault.markers.fences import line_break_of
 from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.plan.arcs.new_arc import BULLET, Group, bullet, counted_lines, counts, page, read_counts, status_of
 from openbrain_tick.plan.extract import Session
@@ -56,7 +57,7 @@ def cluster(plan: Plan, sessions: Iterable[Session], earlier: Callable[[str], Se
 
 
 def note_activity(plan: Plan, sessions: Iterable[Session]) -> None:
-    """Write the end of each arc's last session into its page. From then on `age` updates the arc's status."""
+    """Write the end of each arc's last session into its page, by which `update_status` then goes."""
     ends = {session.session_id: session.end for session in sessions}
     for arc in [arc for arc in plan.arcs() if arc.session_count and arc.writable]:
         last = max((ends[item] for item in arc.sessions if item in ends), default=None)
@@ -64,7 +65,7 @@ def note_activity(plan: Plan, sessions: Iterable[Session]) -> None:
             plan.edit(arc, {"last_activity": last.isoformat()})
 
 
-def age(plan: Plan) -> None:
+def update_status(plan: Plan) -> None:
     """Update the status of arcs whose last activity is known: arcs without new sessions do not stay active."""
     now = to_datetime(plan.now_us)
     for arc in plan.arcs():
@@ -152,7 +153,7 @@ def _signals(front: Front, count: Mapping[str, float]) -> dict[str, Any]:
 
 def _with_counts(body: str, count: Mapping[str, float], known: Mapping[str, Session]) -> str:
     """Update the lines with the counts; edited lines stay unchanged."""
-    end = "\r\n" if "\r\n" in body else "\n"
+    end = line_break_of(body)
     lines = body.split(end)
     if (page_counts := read_counts(lines)) is not None:
         lines[page_counts[0] : page_counts[0] + 3] = counted_lines(count)
@@ -175,7 +176,7 @@ def _with_bullets(body: str, new: Sequence[Session]) -> str:
     """Add the sessions at the end of their section, which is created if it is missing."""
     if not new:
         return body
-    end = "\r\n" if "\r\n" in body else "\n"
+    end = line_break_of(body)
     lines = body.split(end)
     if _SOURCES not in lines:
         lines = [*_stripped(lines), "", _SOURCES, "", ""]

@@ -19,7 +19,7 @@ FOLDERS: Final = {
 GRADUATED: Final = "graduated"
 
 
-def warm(plan: Plan) -> None:
+def update_heat(plan: Plan) -> None:
     """Write the current heat where it changed; cold, old arcs graduate in the same pass.
 
     A graduated arc is no longer active, which lowers its heat; so both change in this tick.

@@ -3,22 +3,21 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from openbrain.vault.pages.arc_parsing import DAY_US
+from openbrain.domain.memory import DAY, HOUR
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.thresholds import Thresholds
 
-_HOUR_US = 3_600_000_000
 HOTTEST = 10
 
 
 def age_days(arc: Arc, now_us: int) -> int:
     """Whole days since the arc was created; 0 if that is in the future."""
-    return max(0, (now_us - arc.created_us) // DAY_US)
+    return max(0, (now_us - arc.created_us) // DAY)
 
 
 def older(arc: Arc, now_us: int, days: int) -> bool:
     """True if more than `days` days have passed since the arc was created."""
-    return now_us - arc.created_us > days * DAY_US
+    return now_us - arc.created_us > days * DAY
 
 
 def replays(arcs: Iterable[Arc], now_us: int, thresholds: Thresholds) -> Counter[str]:
@@ -35,8 +34,8 @@ def heat_of(arc: Arc, replayed: int, now_us: int, thresholds: Thresholds) -> int
     count."""
     age_us = now_us - arc.created_us
     heat = replayed
-    if age_us <= 72 * _HOUR_US:
-        heat += 3 if age_us <= 24 * _HOUR_US else 1
+    if age_us <= 72 * HOUR:
+        heat += 3 if age_us <= 24 * HOUR else 1
     if arc.tools >= 1000:
         heat += min(4, 2 * (arc.tools // 1000))
     if arc.session_count > thresholds.sessions_free:
@@ -45,7 +44,7 @@ def heat_of(arc: Arc, replayed: int, now_us: int, thresholds: Thresholds) -> int
         heat += 1
     if arc.status == "active":
         heat += 2
-    days = age_us // DAY_US - thresholds.decay_start_days
+    days = age_us // DAY - thresholds.decay_start_days
     if days > 0:
         heat -= days // thresholds.decay_interval_days
     return 0 if heat < 0 else min(heat, HOTTEST)

@@ -27,7 +27,7 @@ FOLDERS: Final = {
 _REGIONS: Final = {"left": "left-hemisphere", "right": "right-hemisphere", "bridge": "bridge"}
 
 
-def drain(plan: Plan) -> None:
+def file_inbox(plan: Plan) -> None:
     """Move every page of the inbox. A page that can't be read stays there and is reported."""
     for path in plan.scan.inbox:
         text = plan.text(path)

@@ -50,7 +50,7 @@ def reference(arc: Arc) -> str:
 
 
 def hottest(arcs: Iterable[Arc], most: int) -> list[Arc]:
-    """The `most` hottest arcs, sorted."""
+    """The hottest arcs, at most `most`, in order."""
     arcs = list(arcs)
     if len(arcs) > most > 0:
         least = sorted((arc.heat or 0 for arc in arcs), reverse=True)[most - 1]

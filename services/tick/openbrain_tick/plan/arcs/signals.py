@@ -30,7 +30,7 @@ _COUNTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PageSignal:
     """An open signal, with the page that contains its mark."""
 
     mark: SignalMark
@@ -42,14 +42,14 @@ class Standing:
         return (-SEVERITIES.index(self.mark.severity), -self.arc.created_us, self.mark.source, self.mark.content)
 
 
-def standing(plan: Plan, probes: Mapping[str, bool]) -> list[Standing]:
+def page_signals(plan: Plan, probes: Mapping[str, bool]) -> list[PageSignal]:
     """Signals that have not ended, each identity once, most severe first.
 
     `probes`: results of the declared probes, by name. A signal whose `verify` names a successful probe has ended. A
     name that is not declared has no effect and is reported.
     """
     mitigated = {source for arc in plan.arcs() if arc.mitigates and arc.status in _ENDED for source in arc.mitigates}
-    open_signals: dict[str, Standing] = {}
+    open_signals: dict[str, PageSignal] = {}
     for name in _COUNTS:
         plan.counts[name] = 0
     for arc in plan.pages.values():
@@ -62,7 +62,7 @@ def standing(plan: Plan, probes: Mapping[str, bool]) -> list[Standing]:
             if hidden:
                 plan.counts[hidden] += 1
                 continue
-            shown, name = Standing(mark, arc), mark.identity
+            shown, name = PageSignal(mark, arc), mark.identity
             other = open_signals.get(name)
             if other is not None:
                 plan.counts["signals_deduped"] += 1
@@ -94,7 +94,7 @@ def _why_hidden(
     return ""
 
 
-def bury(plan: Plan) -> None:
+def remove_cleared(plan: Plan) -> None:
     """Remove signals from their pages `tombstone_after_s` after they were cleared (`CLEARED` is in their content).
 
     A mark without the time of its clearing is from an earlier tick of another system, and is removed at once. These
@@ -112,7 +112,7 @@ def bury(plan: Plan) -> None:
             )
 
 
-def end(plan: Plan, ended: Mapping[str, str]) -> int:
+def resolve_marks(plan: Plan, ended: Mapping[str, str]) -> int:
     """Resolve signals in all pages, by exact identity -> reason; the number of marks changed."""
     if not ended:
         return 0
@@ -123,7 +123,7 @@ def end(plan: Plan, ended: Mapping[str, str]) -> int:
     return _change_all(plan, reasons.keys(), lambda marker: _resolved(marker, reasons[_identity(marker)], plan.now_us))
 
 
-def regrade(plan: Plan, severities: Mapping[str, str]) -> int:
+def change_severity(plan: Plan, severities: Mapping[str, str]) -> int:
     """Change the severity of signals in all pages, by exact identity; the number of marks changed."""
 
     def regraded(marker: Marker) -> str | None:

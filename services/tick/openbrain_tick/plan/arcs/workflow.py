@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from openbrain.vault.front_matter.document import Page, read
+from openbrain.vault.markers.fences import line_break_of
 from openbrain.vault.markers.redaction import quotable_line
 from openbrain.vault.markers.transcripts import Record
 from openbrain_tick.plan.plan import Plan
@@ -18,7 +19,7 @@ LEAST_STEPS: Final = 3
 MOST_STEPS: Final = 30
 PARAMS_CHARS: Final = 120
 _READING = frozenset({"Read", "Grep", "Glob", "LS", "WebFetch", "WebSearch", "NotebookRead", "TodoRead", "ToolSearch"})
-_TELLING = ("command", "file_path", "path", "pattern", "query", "url", "description", "prompt")
+_MAIN_INPUTS = ("command", "file_path", "path", "pattern", "query", "url", "description", "prompt")
 """The tool inputs that say most about a step."""
 
 
@@ -74,13 +75,12 @@ def _table(steps_taken: Sequence[Step]) -> list[str]:
 
 
 def _with_table(table: Sequence[str], body: str) -> str:
-    end = "\r\n" if "\r\n" in body else "\n"
-    return body.rstrip() + end.join(table)
+    return body.rstrip() + line_break_of(body).join(table)
 
 
 def _params(given: Mapping[str, Any]) -> str:
-    telling = {name: given[name] for name in _TELLING if name in given} or dict(list(given.items())[:3])
-    return _cell("; ".join(f"{name}: {_spelt(value)}" for name, value in telling.items()), PARAMS_CHARS)
+    main = {name: given[name] for name in _MAIN_INPUTS if name in given} or dict(list(given.items())[:3])
+    return _cell("; ".join(f"{name}: {_spelt(value)}" for name, value in main.items()), PARAMS_CHARS)
 
 
 def _spelt(value: object) -> str:

@@ -16,7 +16,7 @@ from openbrain.vault.pages.arcs import Arc, InjectMark
 from openbrain.vault.pages.bodies import BODY_CHARS, PARTS, clipped, first_line, fitted
 from openbrain_tick.plan.arcs.heat import older
 from openbrain_tick.plan.arcs.references import hottest
-from openbrain_tick.plan.arcs.signals import Standing
+from openbrain_tick.plan.arcs.signals import PageSignal
 from openbrain_tick.plan.plan import Plan
 
 FOLDER: Final = "brain-feed"
@@ -103,7 +103,7 @@ def injected(marks: Sequence[InjectMark]) -> FeedFile:
     return FeedFile(name="inject.md", id="inject", title="Brain Inject", priority=9, body=body)
 
 
-def signalled(shown: Sequence[Standing]) -> FeedFile:
+def signalled(shown: Sequence[PageSignal]) -> FeedFile:
     """The file of open signals, as many as fit, most severe first."""
     bullets = [
         f"- **[{item.mark.severity}]** ({first_line(item.mark.source, 60)}) {first_line(_text(item.mark.content), 300)}"

@@ -7,11 +7,11 @@ from typing import Final
 
 import orjson
 
+from openbrain.domain.memory import DAY
 from openbrain.domain.times import to_iso
-from openbrain.vault.pages.arc_parsing import DAY_US
 from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.plan.arcs.heat import older
-from openbrain_tick.plan.arcs.signals import GRAVE, Standing
+from openbrain_tick.plan.arcs.signals import GRAVE, PageSignal
 from openbrain_tick.plan.feed.feed_files import FOLDER
 from openbrain_tick.plan.plan import Plan
 
@@ -52,16 +52,16 @@ class Health:
         return ", ".join(f"{name} {share:.0%}" for name, share in sorted(shares.items(), key=lambda pair: pair[1]))
 
 
-def health(plan: Plan, shown: Sequence[Standing]) -> Health:
+def health(plan: Plan, shown: Sequence[PageSignal]) -> Health:
     """Health of the planned vault, with its open signals."""
     arcs = plan.arcs()
     ids = {arc.id for arc in arcs}
-    week = plan.now_us - _FRESH_DAYS * DAY_US
+    week = plan.now_us - _FRESH_DAYS * DAY
     joined = fresh = 0
     for arc in arcs:
         joined += not ids.isdisjoint(arc.links)
         fresh += arc.created_us >= week
-    good = sum(1 for item in shown if item.mark.source != "unknown" and not _is_left(plan, item))
+    good = sum(1 for item in shown if item.mark.source != "unknown" and not _is_neglected(plan, item))
     return Health(
         arcs=len(arcs),
         signals=len(shown),
@@ -117,7 +117,7 @@ def _sessions(detail: str) -> frozenset[str]:
     return frozenset(orjson.loads(detail).get("sessions", ()) if detail else ())
 
 
-def _is_left(plan: Plan, shown: Standing) -> bool:
+def _is_neglected(plan: Plan, shown: PageSignal) -> bool:
     """True if the signal is severe and nobody ended it in time."""
     return shown.mark.severity in GRAVE and older(shown.arc, plan.now_us, plan.thresholds.stale_signal_days)
 

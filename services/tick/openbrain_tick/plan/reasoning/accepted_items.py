@@ -8,11 +8,11 @@ from openbrain.domain.errors import Conflict, Invalid
 from openbrain.vault.front_matter.document import Page
 from openbrain.vault.markers import markers
 from openbrain.vault.values import Marker
-from openbrain_tick.plan.arcs.signals import end, regrade
+from openbrain_tick.plan.arcs.signals import change_severity, resolve_marks
 from openbrain_tick.plan.plan import Plan
 from openbrain_tick.plan.reasoning.answer.items import Answer, Edge, Refused, SignalChange, Summary, Synthesis
 from openbrain_tick.plan.reasoning.merge import merge
-from openbrain_tick.plan.reasoning.page_edits import Write, arc_of, edge_mark, page_of, put
+from openbrain_tick.plan.reasoning.page_edits import Write, apply_writes, arc_of, edge_mark, page_of
 from openbrain_tick.plan.reasoning.sections import add
 from openbrain_tick.plan.reasoning.split import split
 
@@ -31,10 +31,10 @@ def apply_items(accepted: Answer, plan: Plan) -> Outcome:
     """Apply the items. One that can't be applied, or already is, does not affect the others."""
     done: list[str] = []
     refused: list[Refused] = []
-    for kind, make in _MAKERS.items():
+    for kind, make in _WRITES_OF.items():
         for place, item in getattr(accepted, kind).items():
             try:
-                put(plan, make(item, plan))
+                apply_writes(plan, make(item, plan))
             except (Invalid, Conflict) as error:
                 refused.append(Refused(place, str(error)))
             else:
@@ -56,9 +56,9 @@ def _signal(item: SignalChange, plan: Plan) -> list[Write]:
     """Change every mark of this identity, in all pages: together they are one signal."""
     name = item.signal or ""
     if item.op == "clear":
-        changed = end(plan, {name: item.reason or "by the tick"})
+        changed = resolve_marks(plan, {name: item.reason or "by the tick"})
     else:
-        changed = regrade(plan, {name: item.severity or ""})
+        changed = change_severity(plan, {name: item.severity or ""})
     if not changed:
         raise Conflict("no mark of this signal could be changed")
     return []
@@ -93,7 +93,7 @@ def _body(page: Page, item: Synthesis) -> str:
 
 
 # Edges before merges, so that a merge takes them along.
-_MAKERS: Mapping[str, Callable[[Any, Plan], list[Write]]] = {
+_WRITES_OF: Mapping[str, Callable[[Any, Plan], list[Write]]] = {
     "edges": _edge,
     "signals": _signal,
     "merges": merge,

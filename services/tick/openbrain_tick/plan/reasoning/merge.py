@@ -19,15 +19,15 @@ from openbrain_tick.plan.reasoning.sections import add, sections
 def merge(item: Merge, plan: Plan) -> list[Write]:
     """The files to write. `Conflict` if the merge was done before, or the new name of the absorbed file is taken."""
     keep, absorb = arc_of(plan, item.keep), arc_of(plan, item.absorb)
-    aside = absorb.path.removesuffix(".md") + ".merged.md"
-    if is_there(plan, aside):
-        raise Conflict(f"{aside} is there already")
+    merged_path = absorb.path.removesuffix(".md") + ".merged.md"
+    if is_there(plan, merged_path):
+        raise Conflict(f"{merged_path} is there already")
     into, absorbed = page_of(plan, keep), page_of(plan, absorb)
     heading = f"Merged from {absorb.id}"
     if any(section.title == heading for section in sections(into.body)):
         raise Conflict(f"{absorb.id} is already merged into {keep.id}")
     body = _with_edges(into.body, keep, absorb, absorbed)
-    body = f"{body.rstrip()}\n\n## {heading}\n\n{_story(absorbed.body, into.body)}\n"
+    body = f"{body.rstrip()}\n\n## {heading}\n\n{_new_text(absorbed.body, into.body)}\n"
     union = _union(into.front, absorbed.front)
     if absorb.last_activity_us > keep.last_activity_us:
         union["last_activity"] = absorbed.front.text("last_activity")
@@ -36,7 +36,7 @@ def merge(item: Merge, plan: Plan) -> list[Write]:
     return [
         Write(keep.path, replace(into, front=front, body=body).text()),
         Write(absorb.path, None),
-        Write(aside, replace(absorbed, front=left).text()),
+        Write(merged_path, replace(absorbed, front=left).text()),
     ]
 
 
@@ -80,7 +80,7 @@ def _with_edges(body: str, keep: Arc, absorb: Arc, absorbed: Page) -> str:
     return add(body, "Edges", new, before="Source sessions") if new else body
 
 
-def _story(body: str, known: str) -> str:
+def _new_text(body: str, known: str) -> str:
     """The absorbed text without its edges and without blocks that the other arc already has."""
     known_keys = {_key(marker) for marker in markers.parse(known, "").markers if marker.block}
     cut: list[tuple[int, int]] = []

@@ -45,7 +45,7 @@ def is_there(plan: Plan, path: str) -> bool:
     return plan.draft.text(path) is not None
 
 
-def put(plan: Plan, writes: list[Write]) -> None:
+def apply_writes(plan: Plan, writes: list[Write]) -> None:
     """Put the writes into the plan, so that later items see them."""
     for write in writes:
         old = plan.pages.pop(write.path, None)

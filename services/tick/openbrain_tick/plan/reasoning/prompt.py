@@ -13,7 +13,7 @@ from openbrain.ports.models import Question
 from openbrain.vault.markers.redaction import quotable_line
 from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.plan.arcs.references import hotter
-from openbrain_tick.plan.arcs.signals import Standing
+from openbrain_tick.plan.arcs.signals import PageSignal
 from openbrain_tick.plan.plan import Plan
 from openbrain_tick.plan.reasoning.answer.items import EDGE_TYPES, schema
 
@@ -44,7 +44,7 @@ class Prompt:
     left_out: Mapping[str, int]
 
 
-def prompt(plan: Plan, shown: Sequence[Standing], intent: str, most: int) -> Prompt:
+def prompt(plan: Plan, shown: Sequence[PageSignal], intent: str, most: int) -> Prompt:
     """A prompt of at most `most` characters. The hottest arcs and most severe signals come first, so that they fit."""
     arcs = sorted(plan.arcs(), key=hotter)
     parts: dict[str, tuple[str, Iterable[str], int]] = {
@@ -95,7 +95,7 @@ def _arc(arc: Arc) -> str:
     return " | ".join([_id(arc), str(arc.heat or 0), *words, str(arc.session_count), str(len(arc.markers))])
 
 
-def _signal(shown: Standing) -> str:
+def _signal(shown: PageSignal) -> str:
     mark = shown.mark
     first = mark.content.strip().partition("\n")[0]
     return f"{mark.identity} | {mark.severity} | {_cell(mark.source, 100)} | {_cell(first, 200)}"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openbrain.domain.errors import Invalid
-from openbrain.vault.markers.fences import Lines, Quoted
+from openbrain.vault.markers.fences import Lines, Quoted, line_break_of
 
 _HEADING = re.compile(r"^(#{1,6})[ \t]+([^\n]*)$", re.MULTILINE)
 
@@ -45,7 +45,7 @@ def sections(body: str) -> list[Section]:
 def add(body: str, title: str, text: Sequence[str], *, before: str = "", level: int = 2) -> str:
     """Add the lines `text` at the end of the first section with this title, before its subheadings. If there is none,
     create it before the section `before`, or at the end."""
-    line_break = "\r\n" if "\r\n" in body else "\n"
+    line_break = line_break_of(body)
     there = sections(body)
     added = line_break.join(text) + line_break
     section = next((item for item in there if item.title == title), None)

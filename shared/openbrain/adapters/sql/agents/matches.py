@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
 
 from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import among, chunks, insert_missing
 from openbrain.adapters.sql.memories.conditions import LIVING
-from openbrain.adapters.sql.schema.agent_tables import mailboxes, match_queue, messages, standing_queries
-from openbrain.adapters.sql.schema.tables import api_keys, memories, workspaces
+from openbrain.adapters.sql.schema.agent_tables import LIVE_QUERY, mailboxes, match_queue, messages, standing_queries
+from openbrain.adapters.sql.schema.tables import OF_OPEN_WORKSPACE, api_keys, memories, valid_key
 from openbrain.domain.ids import uuid7
 from openbrain.ports.subscriptions import Match, MatchedMemory, QueuedMemory
 
@@ -69,7 +69,7 @@ def _deliver(
                 delivered.append(item)
         _store(connection, new, moved)
         _number(connection, workspace_id, seqs)
-    _take_off(connection, workspace_id, done)
+    _dequeue(connection, workspace_id, done)
     return delivered
 
 
@@ -85,24 +85,22 @@ def _current(connection: Connection, revisions: Mapping[str, int], now: int) -> 
 def of_open_keys(connection: Connection, queries: Collection[str], now: int) -> set[str]:
     """Return the ids of live queries whose key is open. Queries of a replaced key move to the key that replaced it."""
     table = standing_queries.c
-    query = select(table.id, table.key_id).where(table.deleted_at.is_(None))
+    query = select(table.id, table.key_id).where(LIVE_QUERY)
     keys = {row.id: row.key_id for row in among(connection, query, table.id, queries)}
     open_keys = _open(connection, set(keys.values()), now)
     for ended in set(keys.values()) - open_keys:
-        if (heir := _heir(connection, ended, now)) is not None:
-            connection.execute(update(standing_queries).where(table.key_id == ended).values(key_id=heir))
+        if (replacement := _replacement(connection, ended, now)) is not None:
+            connection.execute(update(standing_queries).where(table.key_id == ended).values(key_id=replacement))
             open_keys.add(ended)
     return {query_id for query_id, key_id in keys.items() if key_id in open_keys}
 
 
 def _open(connection: Connection, ids: set[str], now: int) -> set[str]:
-    table = api_keys.c
-    closed = exists().where(workspaces.c.id == table.workspace_id, workspaces.c.deleted_at.is_not(None))
-    lasting = and_(table.revoked_at.is_(None), or_(table.expires_at.is_(None), table.expires_at > now), ~closed)
-    return {row.id for row in among(connection, select(table.id).where(lasting), table.id, ids)}
+    query = select(api_keys.c.id).where(valid_key(now), OF_OPEN_WORKSPACE)
+    return {row.id for row in among(connection, query, api_keys.c.id, ids)}
 
 
-def _heir(connection: Connection, key_id: str, now: int) -> str | None:
+def _replacement(connection: Connection, key_id: str, now: int) -> str | None:
     """Return the open key at the end of the chain of replacements; None if a key in the chain was revoked."""
     for _ in range(_KEYS_REPLACED):
         after = select(api_keys.c.id).where(api_keys.c.replaces_id == key_id, api_keys.c.revoked_at.is_(None))
@@ -121,7 +119,7 @@ def _lock_mailboxes(connection: Connection, workspace_id: str, agents: set[str])
     seqs: dict[str, int] = {}
     for some in chunks(sorted(agents)):
         rows = [{"workspace_id": workspace_id, "agent_id": agent_id, "seq": 0} for agent_id in some]
-        connection.execute(insert_missing(connection.dialect, mailboxes), rows)
+        connection.execute(insert_missing(connection, mailboxes), rows)
         box = and_(mailboxes.c.workspace_id == workspace_id, mailboxes.c.agent_id.in_(some))
         query = select(mailboxes.c.agent_id, mailboxes.c.seq).where(box).order_by(mailboxes.c.agent_id)
         seqs.update({row.agent_id: row.seq for row in connection.execute(query.with_for_update())})
@@ -187,11 +185,11 @@ def _withdraw(connection: Connection, workspace_id: str, ended: Sequence[Matched
         withdrawn = {"seq": bindparam("number"), "withdrawn_at": now, "read_at": func.coalesce(messages.c.read_at, now)}
         connection.execute(update(messages).where(messages.c.id == bindparam("this")).values(withdrawn), values)
         _number(connection, workspace_id, seqs)
-    _take_off(connection, workspace_id, ended)
+    _dequeue(connection, workspace_id, ended)
     return len(known)
 
 
-def _take_off(connection: Connection, workspace_id: str, done: Sequence[MatchedMemory]) -> None:
+def _dequeue(connection: Connection, workspace_id: str, done: Sequence[MatchedMemory]) -> None:
     """Remove entries from the queue, unless the memory has changed since."""
     as_of = match_queue.c.revision <= bindparam("as_of")
     this = and_(match_queue.c.memory_id == bindparam("memory"), match_queue.c.workspace_id == workspace_id, as_of)

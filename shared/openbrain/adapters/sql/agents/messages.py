@@ -5,7 +5,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, insert, or_, select, tuple_, update
-from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import among, chunks, insert_missing, older_than
@@ -13,11 +12,10 @@ from openbrain.adapters.sql.memories.conditions import of_orgs
 from openbrain.adapters.sql.schema.agent_tables import mailboxes, messages
 from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
 from openbrain.domain.access.visibility import Viewer
-from openbrain.domain.errors import Conflict, TryLater
+from openbrain.domain.errors import Conflict
 from openbrain.domain.ids import joined_hash
 from openbrain.ports.agents import Message, Sent
 
-_RACES = 5
 _SHOWN = tuple(column for column in messages.c if column.name not in ("key_hash", "content_hash"))
 
 
@@ -25,13 +23,9 @@ class SqlMessages(TimedPart):
     """`ports.agents.Messages`."""
 
     async def send_message(self, message: Message, key: str, most: int) -> Sent:
-        for _ in range(_RACES):
-            try:
-                return await self._write(_send, message, key, most)
-            except IntegrityError:
-                # The same key was used concurrently with another recipient: retry.
-                continue
-        raise TryLater("others send with the same idempotency key at this moment: try again")
+        # The same key may be used concurrently with another recipient.
+        busy = "others send with the same idempotency key at this moment: try again"
+        return await self._write_unique(busy, _send, message, key, most)
 
     async def message(self, viewer: Viewer, message_id: str) -> Message | None:
         own = or_(messages.c.recipient == viewer.agent_id, messages.c.sender == viewer.agent_id)
@@ -103,7 +97,7 @@ def _received(viewer: Viewer) -> list[ColumnElement[bool]]:
 def _send(connection: Connection, message: Message, key: str, most: int) -> Sent:
     box = and_(mailboxes.c.workspace_id == message.workspace_id, mailboxes.c.agent_id == message.recipient)
     whose = {"workspace_id": message.workspace_id, "agent_id": message.recipient, "seq": 0}
-    connection.execute(insert_missing(connection.dialect, mailboxes), whose)
+    connection.execute(insert_missing(connection, mailboxes), whose)
     last = connection.execute(select(mailboxes.c.seq).where(box).with_for_update()).scalar_one()
     # A retry after a lost response finds its own message.
     own = select(*_SHOWN).where(messages.c.id == message.id, messages.c.workspace_id == message.workspace_id)
@@ -133,6 +127,7 @@ def _sent_before(connection: Connection, workspace_id: str, key: str, hashed: st
     row = connection.execute(select(*_SHOWN, messages.c.content_hash).where(known)).mappings().first()
     if row is None:
         return None
-    if row["content_hash"] != hashed:
+    # An erased or cleaned message has no hash any more: then an equal key is enough.
+    if row["content_hash"] not in ("", hashed):
         raise Conflict("this idempotency key was used for another message: take a new key for a new message")
     return Message(**{name: value for name, value in row.items() if name != "content_hash"})

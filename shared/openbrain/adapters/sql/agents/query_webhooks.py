@@ -10,10 +10,10 @@ from openbrain.adapters.sql.agents.standing_queries import query_from_row
 from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.schema.agent_tables import mailboxes, standing_queries, standing_webhooks
+from openbrain.adapters.sql.schema.column_types import ERROR_CHARS
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.subscriptions import QueryWebhook, StandingQuery
 
-_ERROR_CHARS = 1000
 _CLOSED_PAUSE = 60 * MICROSECONDS
 """Pause before a webhook whose key is not open is checked again: the key may be replaced."""
 _BOX = and_(
@@ -38,7 +38,7 @@ class SqlQueryWebhooks(Part):
             "next_attempt_at": webhook.next_attempt_at,
             "delivered_at": webhook.delivered_at,
             "given_up": webhook.given_up,
-            "error": webhook.error[:_ERROR_CHARS],
+            "error": webhook.error[:ERROR_CHARS],
         }
         table = standing_webhooks.c
         this = and_(table.id == webhook.id, table.cursor_seq <= webhook.cursor)

@@ -7,11 +7,9 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, delete, func, se
 
 from openbrain.adapters.sql.agents.standing_queries import begin_replay, query_from_row
 from openbrain.adapters.sql.engine.database import Part
-from openbrain.adapters.sql.schema.agent_tables import standing_queries, standing_replays
+from openbrain.adapters.sql.schema.agent_tables import LIVE_QUERY, standing_queries, standing_replays
 from openbrain.domain.errors import NotFound
 from openbrain.ports.subscriptions import Replay
-
-_STANDS = standing_queries.c.deleted_at.is_(None)
 
 
 class SqlReplays(Part):
@@ -21,7 +19,7 @@ class SqlReplays(Part):
         await self._write(_start, replay)
 
     async def replays(self, limit: int) -> Sequence[Replay]:
-        query = select(standing_replays).join(standing_queries, _QUERY).where(_STANDS)
+        query = select(standing_replays).join(standing_queries, _QUERY).where(LIVE_QUERY)
         return await self._read(_replays, query.order_by(func.random()).limit(limit))
 
     async def replays_of(self, ids: Sequence[str]) -> Mapping[str, Replay]:

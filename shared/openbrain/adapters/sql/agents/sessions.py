@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.agents.promoting import promote
 from openbrain.adapters.sql.engine.database import TimedPart
@@ -22,7 +21,6 @@ from openbrain.domain.ids import made_at
 from openbrain.ports.agents import Policy, Promoted, Session, Started
 from openbrain.ports.store.writes import Origin
 
-_RACES = 5
 _SAME_ID = 100
 """Maximum sessions with the same id that are searched for an invitation."""
 
@@ -31,15 +29,14 @@ class SqlSessions(TimedPart):
     """`ports.agents.Sessions`."""
 
     async def start_session(self, session: Session, viewer: Viewer, traceparent: str | None = None) -> Started:
-        for _ in range(_RACES):
-            try:
-                return await self._write(_start, session, viewer, traceparent)
-            except IntegrityError:
-                # The same session was started concurrently: retry.
-                continue
-        if await self._read(_hidden, viewer, session.id):
-            raise Conflict("this agent has a session with this id in an org that the key may not see: take another id")
-        raise TryLater("others start the same session at this moment: try again")
+        busy = "others start the same session at this moment: try again"
+        try:
+            return await self._write_unique(busy, _start, session, viewer, traceparent)
+        except TryLater:
+            if await self._read(_hidden, viewer, session.id):
+                hidden = "this agent has a session with this id in an org that the key may not see: take another id"
+                raise Conflict(hidden) from None
+            raise
 
     async def session(self, viewer: Viewer, session_id: str) -> Session | None:
         return await self._read(_of_id, viewer, session_id)
@@ -87,16 +84,22 @@ class SqlSessions(TimedPart):
         return await self._write(_end, session, hand_over_id, at, origin)
 
     async def promote(
-        self, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None = None
+        self, session: Session, viewer: Viewer, limit: int, origin: Origin, after: tuple[int, str] | None = None
     ) -> Promoted:
-        return await self._write(_promote, session, limit, origin, after, self._clock.now())
+        return await self._write(_promote, session, viewer, limit, origin, after, self._clock.now())
 
 
 def _promote(
-    connection: Connection, session: Session, limit: int, origin: Origin, after: tuple[int, str] | None, now: int
+    connection: Connection,
+    session: Session,
+    viewer: Viewer,
+    limit: int,
+    origin: Origin,
+    after: tuple[int, str] | None,
+    now: int,
 ) -> Promoted:
     agents = _agents(connection, session.workspace_id, session.agent_id, session.id)
-    return promote(connection, session, agents, limit, origin, after, now)
+    return promote(connection, session, viewer, agents, limit, origin, after, now)
 
 
 def _end(connection: Connection, session: Session, hand_over_id: str | None, at: int, origin: Origin) -> Session:

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, dele
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import among, chunks, first_of, insert_missing
 from openbrain.adapters.sql.schema.agent_tables import (
+    LIVE_QUERY,
     mailboxes,
     messages,
     standing_queries,
@@ -22,15 +23,13 @@ from openbrain.adapters.sql.schema.agent_tables import (
     standing_webhooks,
 )
 from openbrain.adapters.sql.schema.column_types import to_bytes, to_vector
-from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.schema.tables import OPEN_WORKSPACE, workspaces
 from openbrain.domain import limits
 from openbrain.domain.access.visibility import Criteria, Viewer
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain.ports.cleaning import ERASED
 from openbrain.ports.subscriptions import QueryWebhook, Replay, StandingQuery
-
-_STANDS = standing_queries.c.deleted_at.is_(None)
 
 
 class SqlStandingQueries(TimedPart):
@@ -74,7 +73,7 @@ class SqlStandingQueries(TimedPart):
     async def without_vector(self, model: str, limit: int) -> Sequence[StandingQuery]:
         table, vectors = standing_queries.c, standing_query_vectors.c
         has = select(vectors.query_id).where(vectors.query_id == table.id, vectors.model == model).exists()
-        query = select(standing_queries).where(_STANDS, table.query.not_in(("", ERASED)), ~has)
+        query = select(standing_queries).where(LIVE_QUERY, table.query.not_in(("", ERASED)), ~has)
         return await self._queries(query.order_by(table.id).limit(limit))
 
     async def save_query_vectors(
@@ -119,7 +118,7 @@ def _add(
     vectors: Mapping[str, "array[float]"],
     webhook: QueryWebhook | None,
 ) -> StandingQuery:
-    known = select(workspaces.c.id).where(workspaces.c.id == query.workspace_id, workspaces.c.deleted_at.is_(None))
+    known = select(workspaces.c.id).where(workspaces.c.id == query.workspace_id, OPEN_WORKSPACE)
     # A shared lock: the workspace can't be closed meanwhile.
     if connection.scalar(known.with_for_update(read=True)) is None:
         raise NotFound("no such workspace")
@@ -132,7 +131,7 @@ def _add(
         return stored
     if count >= limits.WORKSPACE_SUBSCRIPTIONS:
         raise Conflict(f"this workspace has {limits.WORKSPACE_SUBSCRIPTIONS} subscriptions, the maximum: remove some")
-    of_key = select(func.count()).where(standing_queries.c.key_id == query.key_id, _STANDS)
+    of_key = select(func.count()).where(standing_queries.c.key_id == query.key_id, LIVE_QUERY)
     if (connection.scalar(of_key) or 0) >= limits.KEY_SUBSCRIPTIONS:
         raise Conflict(f"this key has {limits.KEY_SUBSCRIPTIONS} subscriptions, the maximum: remove some")
     made = replace(query, change_seq=seq + 1)
@@ -214,7 +213,7 @@ def forget_vectors(connection: Connection, workspace_id: str, ids: Sequence[str]
 def _number_anew(connection: Connection, workspace_id: str, ids: Sequence[str]) -> dict[str, str]:
     """Number a change of each of these queries that is live; return their texts by id."""
     seq, count = _lock_counter(connection, workspace_id)
-    living = select(standing_queries.c.id, standing_queries.c.query).where(_STANDS)
+    living = select(standing_queries.c.id, standing_queries.c.query).where(LIVE_QUERY)
     here = {row.id: row.query for row in among(connection, living, standing_queries.c.id, ids)}
     for number, query_id in enumerate(here, seq + 1):
         this = standing_queries.c.id == query_id
@@ -225,7 +224,7 @@ def _number_anew(connection: Connection, workspace_id: str, ids: Sequence[str]) 
 
 def begin_replay(connection: Connection, replay: Replay, *, join: bool = False) -> bool:
     """Start a replay in place of a running one; `join`: of the memories of both. False if the query was removed."""
-    this = select(standing_queries.c.id).where(standing_queries.c.id == replay.query.id, _STANDS)
+    this = select(standing_queries.c.id).where(standing_queries.c.id == replay.query.id, LIVE_QUERY)
     # Locked: the query can't be removed meanwhile, and of two concurrent starts one replay remains.
     if connection.scalar(this.with_for_update()) is None:
         return False
@@ -247,14 +246,14 @@ def _put_vectors(connection: Connection, workspace_id: str, vectors: Mapping[tup
         for (query_id, model), vector in vectors.items()
     ]
     if rows:
-        connection.execute(insert_missing(connection.dialect, standing_query_vectors), rows)
+        connection.execute(insert_missing(connection, standing_query_vectors), rows)
 
 
 def _lock_counter(connection: Connection, workspace_id: str) -> tuple[int, int]:
     """Lock the counter; return the number of the last change and the number of live queries."""
     counters = standing_query_counters
     first = {"workspace_id": workspace_id, "change_seq": 0, "queries": 0}
-    connection.execute(insert_missing(connection.dialect, counters), first)
+    connection.execute(insert_missing(connection, counters), first)
     query = select(counters.c.change_seq, counters.c.queries).where(counters.c.workspace_id == workspace_id)
     row = connection.execute(query.with_for_update()).one()
     return row.change_seq, row.queries
@@ -267,7 +266,7 @@ def _count(connection: Connection, workspace_id: str, change_seq: int, queries: 
 
 def _own_queries(viewer: Viewer) -> list[ColumnElement[bool]]:
     table = standing_queries.c
-    own = [table.workspace_id == viewer.workspace_id, table.agent_id == viewer.agent_id, _STANDS]
+    own = [table.workspace_id == viewer.workspace_id, table.agent_id == viewer.agent_id, LIVE_QUERY]
     if viewer.orgs is None:
         return own
     # A query may reveal its key's orgs: a viewer limited to other orgs must not see it.

@@ -93,14 +93,21 @@ class Part:
         return await self._database.write(lambda connection: fn(connection, *given, **named))
 
     async def _claim(self, fn: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs) -> T:
-        """Like `_write`, for a function that takes duplicate keys. It is repeated if another writer took one between
-        its read and its write."""
+        """Like `_write`, for a function that takes duplicate keys."""
+        busy = "others write the same content at this moment: try again"
+        return await self._write_unique(busy, fn, *given, **named)
+
+    async def _write_unique(
+        self, busy: str, fn: Callable[Concatenate[Connection, P], T], *given: P.args, **named: P.kwargs
+    ) -> T:
+        """Like `_write`, for a function that takes unique keys. It is repeated if another writer took one between its
+        read and its write; after too many tries `TryLater` with the text `busy`."""
         for _ in range(RACES):
             try:
                 return await self._write(fn, *given, **named)
             except IntegrityError:
                 continue
-        raise TryLater("others write the same content at this moment: try again")
+        raise TryLater(busy)
 
     async def _rows(self, query: Select[Any]) -> Sequence[RowMapping]:
         return await self._database.read(lambda connection: connection.execute(query).mappings().all())

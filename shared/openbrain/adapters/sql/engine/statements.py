@@ -8,7 +8,6 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
-    Dialect,
     RowMapping,
     Select,
     Table,
@@ -21,6 +20,7 @@ from sqlalchemy.dialects import mysql, sqlite
 from sqlalchemy.sql.dml import Insert
 
 from openbrain.adapters.sql.engine.database import SQLITE
+from openbrain.domain.tasks import chunks as parts
 
 T = TypeVar("T")
 Row = TypeVar("Row", bound=tuple[Any, ...])
@@ -66,8 +66,8 @@ def upsert(connection: Connection, table: str, fixed: Sequence[str], changing: S
 
 
 def chunks(items: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+    """Yield the items in parts that fit into one statement."""
+    return parts(items, size)
 
 
 def among(
@@ -107,9 +107,9 @@ def along(query: Select[Row], table: Table, index: str) -> Select[Row]:
     return query.with_hint(table, f"FORCE INDEX ({index})", "mysql")
 
 
-def insert_missing(dialect: Dialect, table: Table) -> Insert:
+def insert_missing(connection: Connection, table: Table) -> Insert:
     """Return an INSERT that skips existing rows. Never IGNORE: that would swallow all other errors too."""
-    if dialect.name == SQLITE:
+    if is_sqlite(connection):
         return sqlite.insert(table).on_conflict_do_nothing()
     key: Any = next(iter(table.primary_key))
     return mysql.insert(table).on_duplicate_key_update({key.name: key})

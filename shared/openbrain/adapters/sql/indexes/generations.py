@@ -30,7 +30,6 @@ class SqlGenerations(TimedPart):
     """`ports.generations.Generations`, without the writers."""
 
     async def serving(self, kind: IndexKind) -> Generation | None:
-        """Return the serving generation."""
         return await self._read(_serving, kind)
 
     async def ensure(self, generation: Generation, *, replace_unused: bool = False) -> Generation:
@@ -163,7 +162,7 @@ def _ensure(connection: Connection, generation: Generation, now: int, *, replace
     if replace_unused:
         _retire_unused(connection, generation, now)
     # Waits for an uncommitted row of this kind, so that the next read is final.
-    connection.execute(insert_missing(connection.dialect, table), _row(generation, SERVING, now))
+    connection.execute(insert_missing(connection, table), _row(generation, SERVING, now))
     serving = _serving(connection, generation.kind)
     if serving is not None:
         return serving

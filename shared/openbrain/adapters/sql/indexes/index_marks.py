@@ -8,13 +8,12 @@ from sqlalchemy import Connection, func, or_, select, update
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import among, chunks, slot, slots
 from openbrain.adapters.sql.indexes.index_entries import failed, within
+from openbrain.adapters.sql.memories.conditions import LIVING
 from openbrain.adapters.sql.outbox import relay
+from openbrain.adapters.sql.schema.column_types import ERROR_CHARS
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.ports.store.generations import IndexKind
 from openbrain.ports.store.index_entries import Extent, Mark
-
-ERROR_CHARS = 1000
-_LIVING = memories.c.deleted_at.is_(None), memories.c.archived_at.is_(None), memories.c.reason.is_(None)
 
 # MariaDB assigns from left to right and reads assigned values: indexed_at precedes the columns that it depends on.
 _MARK = """UPDATE memories SET
@@ -60,13 +59,13 @@ class SqlIndexMarks(TimedPart):
         return await self._read(_failed_of, kind, ids)
 
     async def any_marked(self, kind: IndexKind) -> bool:
-        marked = select(memories.c.id).where(*_LIVING, memories.c[f"{kind}_revision"] > 0).limit(1)
+        marked = select(memories.c.id).where(LIVING, memories.c[f"{kind}_revision"] > 0).limit(1)
         return await self._scalar(marked) is not None
 
     async def forget_marks(self, kind: IndexKind, after: str, until: str) -> int:
         """Reset the marks in one transaction."""
         mark = memories.c[f"{kind}_revision"]
-        these = memories.c.id > after, memories.c.id <= until, mark > 0, *_LIVING
+        these = memories.c.id > after, memories.c.id <= until, mark > 0, LIVING
         return await self._change(update(memories).where(*these).values({mark.name: 0}))
 
     async def lift(self, seen: Mapping[str, int]) -> int:

@@ -45,14 +45,14 @@ async def drop(database: Database, inputs: Collection[str], of: Collection[str] 
     return sum([await _drop(database, some, frozenset(of)) for some in chunks(sorted(set(inputs)), AT_ONCE)])
 
 
-async def standing(database: Database, inputs: Collection[str]) -> frozenset[str]:
+async def existing_inputs(database: Database, inputs: Collection[str]) -> frozenset[str]:
     """Return the inputs that have a vector."""
-    parts = [await database.read(partial(_standing, inputs=some)) for some in chunks(sorted(inputs))]
+    parts = [await database.read(partial(_existing, inputs=some)) for some in chunks(sorted(inputs))]
     return frozenset(item for some in parts for item in some)
 
 
 async def _drop(database: Database, inputs: Sequence[str], of: frozenset[str]) -> int:
-    some = await standing(database, inputs)
+    some = await existing_inputs(database, inputs)
     mark = -random.randrange(1, _MARKS)  # noqa: S311 - no secret, a name
     free = set(some)
     await _in_chunks(database, sorted(free), partial(_run, update(embeddings).values(created_at=mark)))
@@ -91,7 +91,7 @@ async def _in_chunks(
     return sum([await database.write(partial(work, some)) for some in chunks(inputs)])
 
 
-def _standing(connection: Connection, inputs: Sequence[str]) -> Sequence[str]:
+def _existing(connection: Connection, inputs: Sequence[str]) -> Sequence[str]:
     return connection.scalars(select(embeddings.c.input_hash).where(embeddings.c.input_hash.in_(inputs))).all()
 
 

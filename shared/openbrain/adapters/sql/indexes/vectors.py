@@ -46,7 +46,7 @@ LOOKED = 10_000
 """Rows scanned per statement for memories without vectors."""
 
 # By primary key only: with a condition on `reason` both databases would rather scan all live rows.
-_STANDING = """SELECT id, revision, passages_high, deleted_at, archived_at, reason
+_LOCKED = """SELECT id, revision, passages_high, deleted_at, archived_at, reason
  FROM memories WHERE id IN ({these}) ORDER BY id"""
 
 
@@ -114,7 +114,7 @@ class SqlVectors(TimedPart):
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
         """Remove unused vectors. One scan of all passages serves the waiting purges too."""
-        if not await unused_vectors.standing(self._database, inputs):
+        if not await unused_vectors.existing_inputs(self._database, inputs):
             return 0
         awaited = await self._read(unused_vectors.awaited_inputs)
         return await unused_vectors.drop(self._database, {*inputs, *awaited})
@@ -220,7 +220,7 @@ def _lock_current(connection: Connection, embedded: Sequence[Embedded]) -> Mappi
     """Lock the memories that are live and still at that revision; return the most passages each has had."""
     lock = "" if is_sqlite(connection) else " FOR UPDATE"
     revisions = {item.memory_id: item.revision for item in embedded}
-    statement = _STANDING.format(these=slots(connection, len(revisions))) + lock
+    statement = _LOCKED.format(these=slots(connection, len(revisions))) + lock
     return {
         memory_id: high
         for memory_id, revision, high, deleted, archived, reason in connection.exec_driver_sql(

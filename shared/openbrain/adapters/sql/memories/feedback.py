@@ -8,10 +8,9 @@ from sqlalchemy import Connection, and_, case, exists, func, insert, select, upd
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import along, newer_than
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
-from openbrain.adapters.sql.memories.rows import memory_columns, to_memories
+from openbrain.adapters.sql.memories.rows import locked_rows, memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
-from openbrain.adapters.sql.schema.memory_rows import WHOLE, memory_from_row
 from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_usage, recall_feedback, recalls
 from openbrain.domain.access.visibility import Condition, Criteria, matches, visible
 from openbrain.domain.errors import Invalid, NotFound
@@ -42,7 +41,7 @@ class SqlUsage(TimedPart):
 
 def _judge(connection: Connection, feedback: Feedback, rules: FeedbackRules, now: int) -> Sequence[Judged]:
     _known(connection, feedback)
-    rows = _locked(connection, sorted(feedback.verdicts))
+    rows = {row.id: row for row in locked_rows(connection, memories.c.id.in_(sorted(feedback.verdicts)))}
     before = _before(connection, feedback)
     seen = visible(feedback.viewer, Criteria(), now)
     journal = Journal(now)
@@ -70,11 +69,6 @@ def _known(connection: Connection, feedback: Feedback) -> None:
     for memory_id, verdict in feedback.verdicts.items():
         if memory_id not in given:
             raise Invalid(str(verdict), "must hold ids of this recall's results only")
-
-
-def _locked(connection: Connection, ids: Sequence[str]) -> Mapping[str, Memory]:
-    query = select(*WHOLE).where(memories.c.id.in_(ids)).order_by(memories.c.id).with_for_update()
-    return {row.id: row for row in map(memory_from_row, connection.execute(query))}
 
 
 def _before(connection: Connection, feedback: Feedback) -> Mapping[str, Verdict]:

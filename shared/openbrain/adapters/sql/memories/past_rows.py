@@ -12,13 +12,12 @@ from openbrain.adapters.sql.memories.conditions import NEWEST, compiled
 from openbrain.adapters.sql.memories.rows import memory_columns, to_memories
 from openbrain.adapters.sql.schema.tables import memories, memory_history
 from openbrain.domain.access.visibility import Condition
-from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
+from openbrain.domain.memory import Memory, Reason, with_earlier
 
 _HIDDEN = (Reason.FORGOTTEN.value, Reason.ERASED.value)
 _ENDINGS = frozenset(reason.value for reason in Reason)
 _CHANGES = ("updated", "confirmed", "feedback", "restored")
 """Actions whose history lines contain the earlier values."""
-_PARSED = {"type": MemoryType, "memory_scope": Scope, "tags": tuple, "aliases": tuple, "reason": Reason}
 
 Line = tuple[str, Mapping[str, Any] | None]
 """The action of a change, and the values before it; None if the line has none."""
@@ -54,10 +53,5 @@ def as_it_was(memory: Memory, later: Sequence[Line]) -> Memory:
         if action in _ENDINGS:
             memory = memory._replace(reason=None, deleted_at=None, archived_at=None)
         else:
-            memory = memory._replace(**{name: _value(name, value) for name, value in (before or {}).items()})
+            memory = with_earlier(memory, before or {})
     return memory
-
-
-def _value(name: str, value: Any) -> Any:
-    parse = _PARSED.get(name)
-    return value if parse is None or value is None else parse(value)

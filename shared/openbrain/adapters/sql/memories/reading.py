@@ -17,7 +17,7 @@ from openbrain.adapters.sql.memories.scans import counted, keyword_hits
 from openbrain.adapters.sql.memories.session_turns import read_beside, read_turns
 from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_history, memory_lineage
 from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
-from openbrain.domain.access.visibility import AllOf, Condition
+from openbrain.domain.access.visibility import DECIDING, AllOf, Condition
 from openbrain.domain.ids import is_uuid
 from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.index import Count, Hit
@@ -97,21 +97,21 @@ class SqlMemories(Part):
             return await self._read(counted, fields, within, self._degraded_scan, limit)
 
     async def count_embedded(self, condition: Condition) -> int:
-        """Count with one statement."""
         current = memories.c.vector_revision == memories.c.revision
         statement = select(func.count()).select_from(memories).where(LIVING, compiled(condition), current)
         return await self._scalar(statement) or 0
 
-    async def history(self, memory_id: str, limit: int = 1000, after: int = 0) -> Sequence[HistoryEntry]:
+    async def history(
+        self, memory_id: str, limit: int = 1000, after: int = 0, *, moves: bool = False
+    ) -> Sequence[HistoryEntry]:
         """Return history lines, oldest first."""
-        return await self._read(_history, memory_id, limit, after)
+        return await self._read(_history, memory_id, limit, after, moves=moves)
 
     async def ancestry(self, memory_id: str, limit: int) -> Ancestry:
         """Return relatives, nearest first; each memory once, even if the chain is a cycle."""
         return await self._read(_ancestry, memory_id, limit)
 
     async def record_recalls(self, recalls: Sequence[RecallRecord]) -> None:
-        """Record all recalls in one transaction."""
         if recalls:
             await self._write(record, recalls)
 
@@ -147,12 +147,14 @@ def _narrowed(condition: Condition) -> bool:
     return any(getattr(part, "field", "") in _NARROWING for part in parts)
 
 
-def _history(connection: Connection, memory_id: str, limit: int, after: int) -> Sequence[HistoryEntry]:
+def _history(connection: Connection, memory_id: str, limit: int, after: int, *, moves: bool) -> Sequence[HistoryEntry]:
     table = memory_history.c
     named = "memory_id version revision action actor at before after"
     columns: list[ColumnElement[Any]] = [table[name] for name in named.split()]
     columns += [table.note.label("reason"), table.id.label("number")]
-    of_it = table.memory_id == memory_id, table.id > after
+    of_it = [table.memory_id == memory_id, table.id > after]
+    if moves:  # a text may hold such a name too: the caller looks again
+        of_it.append(or_(*(table.before.contains(f'"{name}":', autoescape=True) for name in DECIDING)))
     statement = select(*columns).where(*of_it).order_by(table.id).limit(limit)
     return [_entry(row) for row in connection.execute(statement).mappings()]
 

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, func
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slots
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, WHOLE, memory_from_row
+from openbrain.adapters.sql.schema.tables import memories
 from openbrain.domain.memory import Memory
 
 _CONFIDENCE = MEMORY_COLUMNS.index("confidence")
@@ -23,7 +24,7 @@ _NAMES = ", ".join(MEMORY_COLUMNS)
 _MOST = 4096
 _LONG_CHARS = 8_000
 """Rows with longer contents are not kept."""
-_STANDING = "SELECT id, revision, version, updated_at, passages_high FROM memories WHERE id IN ({these})"
+_REVISIONS = "SELECT id, revision, version, updated_at, passages_high FROM memories WHERE id IN ({these})"
 
 
 def memory_columns(connection: Connection) -> Sequence[ColumnElement[Any]]:
@@ -46,13 +47,13 @@ def read_rows(connection: Connection, ids: Sequence[str], *, turns: bool = False
     """Read complete memories, in no order. `turns`: only memories with a turn."""
     columns = memory_text(connection)
     among = " AND turn IS NOT NULL" if turns else ""
-    memories: list[Memory] = []
+    complete: list[Memory] = []
     for some in chunks(ids):
         # By primary key only: with another condition SQLite uses that one's index and reads a whole workspace.
         known = f"id IN ({slots(connection, len(some))})"
         statement = f"SELECT {columns} FROM memories WHERE {known}{among}"  # noqa: S608 - our own names
-        memories.extend(to_memories(connection, connection.exec_driver_sql(statement, tuple(some)).fetchall()))
-    return memories
+        complete.extend(to_memories(connection, connection.exec_driver_sql(statement, tuple(some)).fetchall()))
+    return complete
 
 
 def _unpacked(packed: str) -> list[Any]:
@@ -60,6 +61,12 @@ def _unpacked(packed: str) -> list[Any]:
     # JSON has an integer for a float without fraction.
     values[_CONFIDENCE] = float(values[_CONFIDENCE])
     return values
+
+
+def locked_rows(connection: Connection, where: ColumnElement[bool]) -> list[Memory]:
+    """Return complete memories, locked in the order of their ids until the transaction ends."""
+    query = select(*WHOLE).where(where).order_by(memories.c.id).with_for_update()
+    return [memory_from_row(row) for row in connection.execute(query)]
 
 
 class RecentRows:
@@ -94,7 +101,7 @@ def indexable(connection: Connection, ids: Sequence[str], kept: Mapping[str, Mem
     """Return the rows by id: kept ones if they are current, otherwise from the database."""
     fresh: dict[str, Memory] = {}
     for some in chunks(list(kept)):
-        statement = _STANDING.format(these=slots(connection, len(some)))
+        statement = _REVISIONS.format(these=slots(connection, len(some)))
         standing = connection.exec_driver_sql(statement, tuple(some)).fetchall()
         for memory_id, revision, version, updated_at, high in standing:
             row = kept[memory_id]

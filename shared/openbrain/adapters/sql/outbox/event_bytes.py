@@ -31,7 +31,7 @@ def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcem
     return announcement(REINDEX if origin.bulk else STORED, data, memory.id, at, origin)
 
 
-def again(row: Sequence[Any], generation: str | None, at: int, *, model: str | None = None) -> Announcement:
+def reindex(row: Sequence[Any], generation: str | None, at: int, *, model: str | None = None) -> Announcement:
     """Return `memory.reindex` for a current row (id, workspace, version, revision): for one generation, those of a
     model, or all."""
     memory_id, workspace_id, version, revision = row
@@ -47,7 +47,7 @@ def again(row: Sequence[Any], generation: str | None, at: int, *, model: str | N
     return announcement(REINDEX, data, memory_id, at)
 
 
-def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Origin, at: int) -> Announcement:
+def superseded(memory: Memory, reason: Reason, superseded_by: str | None, origin: Origin, at: int) -> Announcement:
     """Return `memory.superseded` for a row that has just left recall."""
     data = MemorySuperseded(
         memory_id=memory.id,
@@ -63,7 +63,7 @@ def embedded(passages: Embedded, model: str, at: int) -> Announcement:
     """Return `memory.embedded` for a row whose passages have just been stored; `memory.reindex` if it may wait."""
     if passages.bulk:
         row = passages.memory_id, passages.workspace_id, passages.version, passages.revision
-        return again(row, None, at, model=model)
+        return reindex(row, None, at, model=model)
     data = {
         "memory_id": passages.memory_id,
         "workspace_id": passages.workspace_id,

@@ -72,7 +72,7 @@ class Journal:
         """Record a row that left recall; it keeps its content, so the history needs no copy."""
         after = {"reason": reason.value} | ({"superseded_by": superseded_by} if superseded_by else {})
         self._line(memory, reason.value, origin, after=after, note=note)
-        self._announcements.append(event_bytes.left(memory, reason, superseded_by, origin, self.now))
+        self._announcements.append(event_bytes.superseded(memory, reason, superseded_by, origin, self.now))
         self._match(memory)
 
     def restored(self, before: Memory, after: Memory, origin: Origin, note: str) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slots
-from openbrain.adapters.sql.outbox.event_bytes import Announcement, again
+from openbrain.adapters.sql.outbox.event_bytes import Announcement, reindex
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.tables import memories, outbox
 from openbrain.domain.events.streams import REINDEX
@@ -78,7 +78,7 @@ def append(connection: Connection, announcements: Sequence[Announcement]) -> Non
 
 def announce_rows(connection: Connection, ids: Sequence[str], generation: str | None, now: int) -> int:
     rows = connection.execute(select(*_ANNOUNCED).where(memories.c.id.in_(ids)).order_by(memories.c.id)).all()
-    append(connection, [again(row, generation, now) for row in rows])
+    append(connection, [reindex(row, generation, now) for row in rows])
     return len(rows)
 
 

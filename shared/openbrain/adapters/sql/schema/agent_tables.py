@@ -2,7 +2,16 @@
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Table, and_, text
 
-from openbrain.adapters.sql.schema.column_types import ascii_name, count, empty, long_bytes, long_text, metadata, name
+from openbrain.adapters.sql.schema.column_types import (
+    ERROR_CHARS,
+    ascii_name,
+    count,
+    empty,
+    long_bytes,
+    long_text,
+    metadata,
+    name,
+)
 
 mailboxes = Table(
     "mailboxes",
@@ -106,6 +115,8 @@ standing_queries = Table(
     Index("ix_standing_queries_workspace_id_agent_id", "workspace_id", "agent_id", "created_at", "id"),
 )
 
+LIVE_QUERY = standing_queries.c.deleted_at.is_(None)
+
 standing_query_vectors = Table(
     "standing_query_vectors",
     metadata,
@@ -153,7 +164,7 @@ standing_webhooks = Table(
     Column("next_attempt_at", BigInteger, nullable=False, server_default=text("0"), index=True),
     Column("delivered_at", BigInteger),
     count("given_up"),
-    empty("error", name(1000)),
+    empty("error", name(ERROR_CHARS)),
 )
 
 match_queue = Table(

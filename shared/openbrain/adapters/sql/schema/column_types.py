@@ -25,6 +25,10 @@ metadata = MetaData(
 """The metadata of all tables, with the naming of their indexes."""
 
 
+ERROR_CHARS = 1000
+"""Characters of an error that a row keeps."""
+
+
 def name(length: int) -> TypeEngine[str]:
     return String(length).with_variant(mysql.VARCHAR(length, collation=BYTEWISE), "mysql", "mariadb")
 

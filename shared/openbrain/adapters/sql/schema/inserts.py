@@ -91,5 +91,5 @@ def _text(connection: Connection, table: Table, columns: Sequence[str], *, missi
 
 
 def _compiled(connection: Connection, table: Table, columns: Sequence[str], *, missing: bool) -> str:
-    statement = insert_missing(connection.dialect, table) if missing else table.insert()
+    statement = insert_missing(connection, table) if missing else table.insert()
     return str(statement.inline().compile(dialect=connection.dialect, column_keys=columns))

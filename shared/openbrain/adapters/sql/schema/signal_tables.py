@@ -6,6 +6,7 @@ As in `tables`: microseconds, and '' for absent strings. Severities are ranks, 0
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, text
 
 from openbrain.adapters.sql.schema.column_types import (
+    ERROR_CHARS,
     ascii_name,
     count,
     empty,
@@ -176,7 +177,7 @@ webhooks = Table(
     count("attempts"),
     Column("next_attempt_at", BigInteger, nullable=False, server_default=text("0")),
     Column("delivered_at", BigInteger),
-    empty("error", name(1000)),
+    empty("error", name(ERROR_CHARS)),
     Index("ix_webhooks_workspace_id_created_at", "workspace_id", "created_at", "id"),
     Index("ix_webhooks_next_attempt_at", "next_attempt_at"),
 )
@@ -189,6 +190,6 @@ webhook_dead_letters = Table(
     Column("workspace_id", name(64), nullable=False),
     Column("body", long_bytes(), nullable=False),
     Column("attempts", Integer, nullable=False),
-    empty("error", name(1000)),
+    empty("error", name(ERROR_CHARS)),
     Column("at", BigInteger, nullable=False, index=True),
 )

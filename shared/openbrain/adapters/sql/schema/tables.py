@@ -3,10 +3,26 @@
 Times are microseconds since 1970, UTC. Absent strings are '' instead of NULL, so that a plain comparison suffices.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, Computed, Float, Index, Integer, Table, column, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ColumnElement,
+    Computed,
+    Float,
+    Index,
+    Integer,
+    Table,
+    and_,
+    column,
+    exists,
+    or_,
+    text,
+)
 
 from openbrain.adapters.sql.schema import agent_tables, lifecycle_tables, signal_tables, vault_tables
 from openbrain.adapters.sql.schema.column_types import (
+    ERROR_CHARS,
     ascii_name,
     count,
     empty,
@@ -43,6 +59,8 @@ workspaces = Table(
     Column("signal_seq", BigInteger, nullable=False, server_default=text("0")),
 )
 
+OPEN_WORKSPACE = workspaces.c.deleted_at.is_(None)
+
 workspace_usage = Table(
     "workspace_usage",
     metadata,
@@ -74,6 +92,15 @@ api_keys = Table(
     # MCP toolsets, in JSON; NULL for the core only.
     Column("toolsets", long_text(), nullable=True),
 )
+
+OF_OPEN_WORKSPACE = ~exists().where(workspaces.c.id == api_keys.c.workspace_id, ~OPEN_WORKSPACE)
+"""The condition for keys whose workspace is not being deleted."""
+
+
+def valid_key(now: int) -> ColumnElement[bool]:
+    """Return the condition for keys that are neither revoked nor expired."""
+    return and_(api_keys.c.revoked_at.is_(None), or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now))
+
 
 BY_AGE = "ix_memories_workspace_id_created_at"
 BY_PROJECT = "ix_memories_workspace_id_project"
@@ -118,9 +145,9 @@ memories = Table(
     Column("text_revision", BigInteger, nullable=False, server_default=text("0")),
     Column("vector_revision", BigInteger, nullable=False, server_default=text("0")),
     count("passages_high"),
-    empty("text_error", name(1000)),
+    empty("text_error", name(ERROR_CHARS)),
     Column("text_error_revision", BigInteger, nullable=False, server_default=text("0")),
-    empty("vector_error", name(1000)),
+    empty("vector_error", name(ERROR_CHARS)),
     Column("vector_error_revision", BigInteger, nullable=False, server_default=text("0")),
     Column("wants_vector", Boolean, nullable=False),
     empty("title", name(200)),
@@ -291,7 +318,7 @@ operations = Table(
     count("done"),
     Column("total", Integer),
     Column("result", long_text()),
-    empty("error", name(1000)),
+    empty("error", name(ERROR_CHARS)),
     Column("cancel_requested", Boolean, nullable=False),
     # The holder, and the end of its hold; '' and 0 while queued and when ended.
     empty("holder", name(200)),

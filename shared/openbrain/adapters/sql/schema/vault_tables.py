@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Table, text
 
-from openbrain.adapters.sql.schema.column_types import ascii_name, empty, long_text, metadata, name
+from openbrain.adapters.sql.schema.column_types import ERROR_CHARS, ascii_name, empty, long_text, metadata, name
 
 ticks = Table(
     "ticks",
@@ -16,7 +16,7 @@ ticks = Table(
     Column("state", ascii_name(16), nullable=False),
     Column("request", long_text(), nullable=False),
     Column("report", long_text()),
-    empty("error", name(1000)),
+    empty("error", name(ERROR_CHARS)),
     # The holder, and the end of its hold.
     empty("holder", name(200)),
     Column("held_until", BigInteger, nullable=False, server_default=text("0")),

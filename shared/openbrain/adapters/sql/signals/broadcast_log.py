@@ -12,7 +12,7 @@ from sqlalchemy import Connection, insert, select, update
 from openbrain.adapters.sql.outbox import relay
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.signal_tables import broadcasts, signal_history, signals
-from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.schema.tables import OPEN_WORKSPACE, workspaces
 from openbrain.adapters.sql.signals.rows import save_signal, signal_row
 from openbrain.domain.errors import NotFound
 from openbrain.domain.events.streams import BROADCAST
@@ -105,7 +105,7 @@ class BroadcastLog:
 
 
 def _locked(connection: Connection, workspace_id: str) -> int:
-    mine = workspaces.c.id == workspace_id, workspaces.c.deleted_at.is_(None)
+    mine = workspaces.c.id == workspace_id, OPEN_WORKSPACE
     seq = connection.scalar(select(workspaces.c.signal_seq).where(*mine).with_for_update())
     if seq is None:
         raise NotFound("no workspace with this id: create it first")

@@ -11,7 +11,7 @@ from openbrain.adapters.sql.engine.statements import chunks, is_sqlite
 from openbrain.adapters.sql.memories.conditions import of_orgs
 from openbrain.adapters.sql.schema.signal_tables import broadcasts
 from openbrain.adapters.sql.schema.signal_tables import subscribers as table
-from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.schema.tables import OPEN_WORKSPACE, workspaces
 from openbrain.adapters.sql.signals import sweeping
 from openbrain.adapters.sql.signals.reading import last_seq
 from openbrain.adapters.sql.signals.rows import SignalPart, remove_rows
@@ -24,7 +24,7 @@ class SqlBroadcasts(SignalPart):
 
     async def last_seqs(self, after: str, limit: int) -> Sequence[tuple[str, int]]:
         columns = workspaces.c.id, workspaces.c.signal_seq
-        broadcasting = workspaces.c.id > after, workspaces.c.signal_seq > 0, workspaces.c.deleted_at.is_(None)
+        broadcasting = workspaces.c.id > after, workspaces.c.signal_seq > 0, OPEN_WORKSPACE
         query = select(*columns).where(*broadcasting).order_by(workspaces.c.id).limit(limit)
         return [(row["id"], row["signal_seq"]) for row in await self._rows(query)]
 

@@ -30,10 +30,10 @@ def visible_halt(connection: Connection, viewer: Viewer, halt_id: str) -> Halt:
     halt = one_halt(connection, (halts.c.id == halt_id) & halts_of(viewer))
     if halt is None:
         raise no_halt()
-    return veil(halt, viewer)
+    return without_hidden_org(halt, viewer)
 
 
-def veil(halt: Halt, viewer: Viewer) -> Halt:
+def without_hidden_org(halt: Halt, viewer: Viewer) -> Halt:
     return halt if viewer.sees_org(halt.org) else replace(halt, title="", raised_by="", org="", project="", note="")
 
 
@@ -92,4 +92,4 @@ def resume(
         after = replace(after, seq=logged.seq)
         save_halt(connection, after, new=False)
         log.write()
-    return veil(after, viewer)
+    return without_hidden_org(after, viewer)

@@ -138,11 +138,11 @@ class _Batch:
             self._new_keys.append((given.workspace_id, key_hash, signal_id, raised_hash, expires_at))
 
     def _touch(self, given: Raise) -> tuple[_Touched, RaiseStatus]:
-        if touched := self._standing(identity(given), given):
+        if touched := self._open_signal(identity(given), given):
             return self._merge(touched, given), RaiseStatus.MERGED
         if not self._too_many(given):
             return self._open(given, storm=False), RaiseStatus.CREATED
-        storm = self._standing(storm_identity(given), given)
+        storm = self._open_signal(storm_identity(given), given)
         return (self._merge(storm, given) if storm else self._open(given, storm=True)), RaiseStatus.GROUPED
 
     def _open(self, given: Raise, *, storm: bool) -> _Touched:
@@ -158,7 +158,7 @@ class _Batch:
         self._touched[touched.signal.identity] = touched
         return touched
 
-    def _standing(self, wanted: str, given: Raise) -> _Touched | None:
+    def _open_signal(self, wanted: str, given: Raise) -> _Touched | None:
         """Return the open signal of this identity, as this batch has left it."""
         if wanted in self._touched:
             return self._touched[wanted]

@@ -14,9 +14,9 @@ from openbrain.adapters.sql.schema.signal_tables import (
     signal_keys,
     signals,
 )
-from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.schema.tables import OPEN_WORKSPACE, workspaces
 from openbrain.adapters.sql.signals import changing, raising, sweeping
-from openbrain.adapters.sql.signals.changing import veil, visible_halt
+from openbrain.adapters.sql.signals.changing import visible_halt, without_hidden_org
 from openbrain.adapters.sql.signals.rows import (
     HALT,
     SIGNAL,
@@ -106,7 +106,7 @@ class SqlHalts(SignalPart):
 
     async def halt(self, viewer: Viewer, halt_id: str) -> Halt | None:
         halt = await self._read(one_halt, and_(halts.c.id == halt_id, halts_of(viewer)))
-        return None if halt is None else veil(halt, viewer)
+        return None if halt is None else without_hidden_org(halt, viewer)
 
     async def halts(
         self,
@@ -119,7 +119,7 @@ class SqlHalts(SignalPart):
         these = [halts_of(viewer), older_than(before, halts.c.raised_at, halts.c.id)]
         these += [halts.c.state.in_(sorted(state.value for state in states))] if states else []
         query = select(*HALT).where(*these).order_by(halts.c.raised_at.desc(), halts.c.id.desc()).limit(limit)
-        return [veil(to_halt(row), viewer) for row in await self._rows(query)]
+        return [without_hidden_org(to_halt(row), viewer) for row in await self._rows(query)]
 
     async def ack_halt(self, viewer: Viewer, halt_id: str, agent_ids: Sequence[str]) -> Halt:
         return await self._write(changing.ack_halt, viewer, halt_id, agent_ids, self._clock.now())
@@ -160,7 +160,7 @@ def _present(connection: Connection, viewer: Viewer, limit: int) -> Present:
         workspace_id=viewer.workspace_id,
         seq=seq,
         signals=tuple(open_signals[:limit]),
-        halts=tuple(veil(to_halt(row), viewer) for row in connection.execute(halted).mappings()),
+        halts=tuple(without_hidden_org(to_halt(row), viewer) for row in connection.execute(halted).mappings()),
         more=len(open_signals) > limit,
     )
 
@@ -170,7 +170,7 @@ def _unacknowledged(connection: Connection, limit: int) -> dict[str, int]:
     states = signals.c.state.in_(sorted(state.value for state in UNHEARD_STATES))
     grave = and_(states, signals.c.severity >= Severity.CRITICAL.rank)
     number = select(func.count()).where(signals.c.workspace_id == workspaces.c.id, grave).scalar_subquery()
-    counted = select(workspaces.c.id, number.label("number")).where(workspaces.c.deleted_at.is_(None)).subquery()
+    counted = select(workspaces.c.id, number.label("number")).where(OPEN_WORKSPACE).subquery()
     most = select(counted.c.id, counted.c.number).where(counted.c.number > 0).order_by(counted.c.number.desc())
     return {row.id: row.number for row in connection.execute(most.limit(limit))}
 

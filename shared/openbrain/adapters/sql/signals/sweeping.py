@@ -16,7 +16,7 @@ from openbrain.adapters.sql.schema.signal_tables import (
     signal_history,
     signals,
 )
-from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.schema.tables import OPEN_WORKSPACE, workspaces
 from openbrain.adapters.sql.signals.broadcast_log import BroadcastLog
 from openbrain.adapters.sql.signals.rows import halt_of, one_halt, one_signal, save_halt
 from openbrain.domain.errors import NotFound
@@ -33,10 +33,10 @@ Ids = Sequence[Sequence[str]]
 
 def due_rows(connection: Connection, limit: int, now: int) -> tuple[Ids, Ids]:
     # Skip workspaces that are being deleted: their signals are removed with them, and must not delay others.
-    live = exists().where(workspaces.c.id == signals.c.workspace_id, workspaces.c.deleted_at.is_(None))
+    live = exists().where(workspaces.c.id == signals.c.workspace_id, OPEN_WORKSPACE)
     overdue = select(signals.c.workspace_id, signals.c.id).where(signals.c.due_at <= now, live)
     overdue = overdue.order_by(signals.c.due_at)
-    live = exists().where(workspaces.c.id == halts.c.workspace_id, workspaces.c.deleted_at.is_(None))
+    live = exists().where(workspaces.c.id == halts.c.workspace_id, OPEN_WORKSPACE)
     halted = select(halts.c.workspace_id, halts.c.id).where(_OPEN_HALT, halts.c.expires_at <= now, live)
     return connection.execute(overdue.limit(limit)).all(), connection.execute(halted.limit(limit)).all()
 

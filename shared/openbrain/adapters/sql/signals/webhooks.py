@@ -9,15 +9,14 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Update, and_, dele
 
 from openbrain.adapters.sql.engine.database import Part, TimedPart
 from openbrain.adapters.sql.engine.statements import first_of, insert_missing
+from openbrain.adapters.sql.schema.column_types import ERROR_CHARS
 from openbrain.adapters.sql.schema.signal_tables import webhook_dead_letters as letters
 from openbrain.adapters.sql.schema.signal_tables import webhooks
-from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.schema.tables import OPEN_WORKSPACE, workspaces
 from openbrain.adapters.sql.signals.rows import remove_rows
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.signals.values import SEVERITIES
 from openbrain.ports.store.webhooks import Webhook, WebhookDeadLetter
-
-_ERROR_CHARS = 1000
 
 
 class SqlWebhooks(TimedPart):
@@ -62,7 +61,7 @@ class SqlWebhooks(TimedPart):
             select(webhooks)
             .join(workspaces, workspaces.c.id == webhooks.c.workspace_id)
             .where(webhooks.c.disabled_at.is_(None), webhooks.c.next_attempt_at <= now)
-            .where(workspaces.c.signal_seq > webhooks.c.cursor_seq, workspaces.c.deleted_at.is_(None))
+            .where(workspaces.c.signal_seq > webhooks.c.cursor_seq, OPEN_WORKSPACE)
             .order_by(webhooks.c.id <= after, webhooks.c.id)
             .limit(limit)
         )
@@ -76,7 +75,7 @@ class SqlWebhooks(TimedPart):
         await self._change(_advance(webhook_id, seq, {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0}))
 
     async def webhook_failed(self, webhook_id: str, attempts: int, next_attempt_at: int, error: str) -> None:
-        failed = {"attempts": attempts, "next_attempt_at": next_attempt_at, "error": error[:_ERROR_CHARS]}
+        failed = {"attempts": attempts, "next_attempt_at": next_attempt_at, "error": error[:ERROR_CHARS]}
         await self._change(update(webhooks).where(webhooks.c.id == webhook_id).values(**failed))
 
     async def webhook_given_up(self, letter: WebhookDeadLetter) -> None:
@@ -113,7 +112,7 @@ class SqlWebhookLetters(Part):
         live = (
             select(webhooks)
             .join(workspaces, workspaces.c.id == webhooks.c.workspace_id)
-            .where(webhooks.c.disabled_at.is_(None), workspaces.c.deleted_at.is_(None))
+            .where(webhooks.c.disabled_at.is_(None), OPEN_WORKSPACE)
         )
 
         def read(connection: Connection) -> list[tuple[Webhook, WebhookDeadLetter]]:
@@ -131,7 +130,7 @@ class SqlWebhookLetters(Part):
         await self._change(delete(letters).where(letters.c.webhook_id == webhook_id, letters.c.seq == seq))
 
     async def webhook_letter_refused(self, webhook_id: str, seq: int, error: str, at: int) -> None:
-        again = {"attempts": letters.c.attempts + 1, "error": error[:_ERROR_CHARS], "at": at}
+        again = {"attempts": letters.c.attempts + 1, "error": error[:ERROR_CHARS], "at": at}
         this = letters.c.webhook_id == webhook_id, letters.c.seq == seq
         await self._change(update(letters).where(*this).values(**again))
 
@@ -142,8 +141,8 @@ class SqlWebhookLetters(Part):
 def _give_up(connection: Connection, letter: WebhookDeadLetter) -> None:
     this = select(webhooks.c.id).where(webhooks.c.id == letter.webhook_id).with_for_update()
     if connection.scalar(this) is not None:
-        error = letter.error[:_ERROR_CHARS]
-        connection.execute(insert_missing(connection.dialect, letters), {**asdict(letter), "error": error})
+        error = letter.error[:ERROR_CHARS]
+        connection.execute(insert_missing(connection, letters), {**asdict(letter), "error": error})
         done = {"cursor_seq": letter.seq, "attempts": 0, "next_attempt_at": 0, "error": error}
         connection.execute(_advance(letter.webhook_id, letter.seq, done))
 
@@ -155,7 +154,7 @@ def _advance(webhook_id: str, seq: int, values: dict[str, Any]) -> Update:
 def _add(connection: Connection, webhook: Webhook, most: int) -> Webhook:
     # Lock the workspace's row: two concurrent calls can't both add the last allowed webhook.
     query = select(workspaces.c.signal_seq).where(workspaces.c.id == webhook.workspace_id)
-    seq = connection.scalar(query.where(workspaces.c.deleted_at.is_(None)).with_for_update())
+    seq = connection.scalar(query.where(OPEN_WORKSPACE).with_for_update())
     if seq is None:
         raise NotFound("no such workspace")
     # A retry after a lost response finds its own row.

@@ -5,23 +5,21 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, exists, func, or_, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, func, select, update
 
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import among, first_of, insert_missing, older_than
 from openbrain.adapters.sql.schema.memory_rows import json_text
-from openbrain.adapters.sql.schema.tables import api_keys, workspaces
-from openbrain.adapters.sql.tenants.workspaces import OPEN
+from openbrain.adapters.sql.schema.tables import OF_OPEN_WORKSPACE, OPEN_WORKSPACE, api_keys, valid_key, workspaces
 from openbrain.domain import limits
 from openbrain.domain.access.toolsets import Toolset
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.ports.store.tenants import ApiKey
 
-_CLOSED = exists().where(workspaces.c.id == api_keys.c.workspace_id, ~OPEN)
 _KEY = tuple(column for column in api_keys.c if column.name != "secret_hash")
 # Built once: keys are looked up about once a second per active agent, and building the query costs more than running
 # it.
-_BY_HASH = select(*_KEY).where(api_keys.c.secret_hash == bindparam("asked"), ~_CLOSED)
+_BY_HASH = select(*_KEY).where(api_keys.c.secret_hash == bindparam("asked"), OF_OPEN_WORKSPACE)
 
 
 class SqlApiKeys(TimedPart):
@@ -66,7 +64,7 @@ class SqlApiKeys(TimedPart):
 
 
 def _open_keys(connection: Connection, ids: Sequence[str], now: int) -> frozenset[str]:
-    query = select(api_keys.c.id).where(_lasting(now), ~_CLOSED)
+    query = select(api_keys.c.id).where(valid_key(now), OF_OPEN_WORKSPACE)
     return frozenset(row.id for row in among(connection, query, api_keys.c.id, ids))
 
 
@@ -113,23 +111,17 @@ def _replace(connection: Connection, key: ApiKey, secret_hash: str, ends_at: int
 
 
 def _create_key(connection: Connection, key: ApiKey, secret_hash: str) -> None:
-    known = select(workspaces.c.id).where(workspaces.c.id == key.workspace_id, OPEN).with_for_update()
+    known = select(workspaces.c.id).where(workspaces.c.id == key.workspace_id, OPEN_WORKSPACE).with_for_update()
     if connection.execute(known).one_or_none() is None:
         raise NotFound("no workspace with this id: create it first")
-    connection.execute(insert_missing(connection.dialect, api_keys), _row(key, secret_hash))
+    connection.execute(insert_missing(connection, api_keys), _row(key, secret_hash))
     # A retry after a lost response finds its own row.
     stored = select(api_keys.c.id).where(api_keys.c.secret_hash == secret_hash)
     if connection.execute(stored).scalar_one_or_none() != key.id:
         raise Conflict("a key with this id or secret exists: make another")
-    own = select(func.count()).where(api_keys.c.workspace_id == key.workspace_id, _lasting(key.created_at))
+    own = select(func.count()).where(api_keys.c.workspace_id == key.workspace_id, valid_key(key.created_at))
     if connection.execute(own).scalar_one() > limits.KEYS:
         raise Conflict(f"a workspace may have {limits.KEYS} keys at once: revoke some that nobody uses")
-
-
-def _lasting(now: int) -> ColumnElement[bool]:
-    """Match keys that are neither revoked nor expired at `now`."""
-    unexpired = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
-    return and_(api_keys.c.revoked_at.is_(None), unexpired)
 
 
 def _row(key: ApiKey, secret_hash: str) -> dict[str, Any]:

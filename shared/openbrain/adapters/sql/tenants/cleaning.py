@@ -11,7 +11,7 @@ from openbrain.adapters.sql.agents.standing_queries import forget_vectors
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import along, among
 from openbrain.adapters.sql.memories.conditions import compiled, held
-from openbrain.adapters.sql.memories.rows import memory_columns, to_memories
+from openbrain.adapters.sql.memories.rows import locked_rows, memory_columns, to_memories
 from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
 from openbrain.adapters.sql.schema.agent_tables import standing_queries
 from openbrain.adapters.sql.schema.inserts import insert_rows
@@ -23,7 +23,7 @@ from openbrain.adapters.sql.tenants.lifecycle.applying import NOTE_CHARS, note_o
 from openbrain.adapters.sql.tenants.lifecycle.subjects import PLACE, following
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
-from openbrain.adapters.sql.writes.erasing import locked, merged_beside, queue_purge, traces_of
+from openbrain.adapters.sql.writes.erasing import merged_beside, queue_purge, traces_of
 from openbrain.adapters.sql.writes.quotas import recount
 from openbrain.domain.access.visibility import everything, matcher
 from openbrain.domain.ids import content_hash, uuid7
@@ -122,7 +122,7 @@ def _clean(
 ) -> int:
     if not runs(connection, operation):
         return 0
-    rows = locked(connection, and_(memories.c.id.in_(ids), _selected(selection)))
+    rows = locked_rows(connection, and_(memories.c.id.in_(ids), _selected(selection)))
     rows.sort(key=lambda row: (row.created_at, row.id))
     cleaned = [(texts, new) for texts in _texts(connection, selection, rows) if (new := clean(texts)) is not None]
     if not cleaned:
@@ -228,7 +228,7 @@ def _clean_table(
         if table is standing_queries and changes:
             forget_vectors(connection, operation.workspace_id, [query_id for (query_id,) in changes])
         for key, new in changes.items():
-            connection.execute(update(table).where(_row_of(keys, key)).values(new))
+            connection.execute(update(table).where(_row_of(keys, key)).values({**new, **kept.hashes}))
     return len(changes), tuple(rows[-1][: len(keys)]) if len(rows) == _AT_ONCE else None
 
 

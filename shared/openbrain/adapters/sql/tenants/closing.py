@@ -12,6 +12,7 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import along, chunks
 from openbrain.adapters.sql.indexes import unused_vectors
 from openbrain.adapters.sql.memories.conditions import compiled, held
+from openbrain.adapters.sql.memories.rows import locked_rows
 from openbrain.adapters.sql.schema.tables import (
     BY_AGE,
     former_inputs,
@@ -27,7 +28,7 @@ from openbrain.adapters.sql.signals.broadcast_log import stream_of
 from openbrain.adapters.sql.tenants import tenant_rows
 from openbrain.adapters.sql.work import operations as queue
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR
-from openbrain.adapters.sql.writes.erasing import blank, inputs_of, locked
+from openbrain.adapters.sql.writes.erasing import blank, inputs_of
 from openbrain.domain.errors import NotFound
 from openbrain.domain.memory import Reason
 from openbrain.ports.store.operations import Operation
@@ -41,14 +42,14 @@ _PAGE = 1000
 
 
 async def drop_rows(database: Database, workspace_id: str, limit: int) -> Dropped:
-    free = (await database.read(lambda connection: _next_few(connection, workspace_id, limit))).free
-    if await unused_vectors.standing(database, await _inputs(database, free[:limit])):
+    free = (await database.read(lambda connection: _next_memories(connection, workspace_id, limit))).free
+    if await unused_vectors.existing_inputs(database, await _inputs(database, free[:limit])):
         await unused_vectors.drop(database, await _inputs(database, free), free)
     return await database.write(lambda connection: _drop_rows(connection, workspace_id, limit))
 
 
 async def drop_workspace(database: Database, workspace_id: str, keep: str) -> Mapping[str, int]:
-    removed = Counter({"outbox": await _unsay_all(database, workspace_id)})
+    removed = Counter({"outbox": await _delete_events(database, workspace_id)})
     while True:
         some = await database.write(lambda connection: _drop_rest(connection, workspace_id, keep))
         removed.update(some)
@@ -60,14 +61,14 @@ async def _inputs(database: Database, ids: Sequence[str]) -> Sequence[str]:
     return await database.read(lambda connection: inputs_of(connection, ids))
 
 
-async def _unsay_all(database: Database, workspace_id: str) -> int:
+async def _delete_events(database: Database, workspace_id: str) -> int:
     """Delete unpublished events about the workspace, found by their body or their stream's name."""
     named = f'"workspace_id":"{workspace_id}"'.encode()
     removed, last = 0, 0
     while page := await database.read(partial(_unpublished, after=last)):
         last = page[-1].id
         ids = [row.id for row in page if row.stream == stream_of(workspace_id) or named in bytes(row.body)]
-        removed += await database.write(partial(_unsay, ids=ids)) if ids else 0
+        removed += await database.write(partial(_delete_from_outbox, ids=ids)) if ids else 0
     return removed
 
 
@@ -98,38 +99,38 @@ def erase_all(connection: Connection, workspace_id: str, limit: int, since: int 
     following = mine if since is None else and_(mine, memories.c.created_at >= since)
     oldest = select(memories.c.id).where(following).order_by(*_OLDEST).limit(limit)
     ids = connection.scalars(along(oldest, memories, BY_AGE)).all()
-    rows = locked(connection, and_(memories.c.id.in_(ids), mine)) if ids else []
+    rows = locked_rows(connection, and_(memories.c.id.in_(ids), mine)) if ids else []
     if rows:
         blank(connection, rows, SYSTEM_ACTOR, "", now, keep_passages=True)
     return Ended(len(rows), max((row.created_at for row in rows), default=None))
 
 
-class _Few(NamedTuple):
+class _NextMemories(NamedTuple):
     """The next memories of a workspace, oldest first: the ids that the indexes have dropped, and the number of all."""
 
     free: Sequence[str]
     all: int
 
 
-def _next_few(connection: Connection, workspace_id: str, limit: int) -> _Few:
+def _next_memories(connection: Connection, workspace_id: str, limit: int) -> _NextMemories:
     held = and_(memories.c.text_revision == memories.c.revision, memories.c.vector_revision == memories.c.revision)
     mine = memories.c.workspace_id == workspace_id
     # Read a fixed number, dropped or not: while the indexes lag behind, filtering over all of them would take longer.
     oldest = select(memories.c.id, and_(_BLANKED, held)).where(mine).order_by(*_OLDEST).limit(_AHEAD * limit)
     rows = connection.execute(oldest).all()
-    return _Few([memory_id for memory_id, free in rows if free], len(rows))
+    return _NextMemories([memory_id for memory_id, free in rows if free], len(rows))
 
 
 def _drop_rows(connection: Connection, workspace_id: str, limit: int) -> Dropped:
-    few = _next_few(connection, workspace_id, limit)
-    ids = sorted(few.free[:limit])
+    following = _next_memories(connection, workspace_id, limit)
+    ids = sorted(following.free[:limit])
     for some in chunks(ids):
         for table in (memory_history, memory_passages, former_inputs, memory_usage):
             connection.execute(delete(table).where(table.c.memory_id.in_(some)))
         for end in (memory_lineage.c.child_id, memory_lineage.c.parent_id):
             connection.execute(delete(memory_lineage).where(end.in_(some)))
         connection.execute(delete(memories).where(memories.c.id.in_(some)))
-    return Dropped(len(ids), few.all - len(ids))
+    return Dropped(len(ids), following.all - len(ids))
 
 
 def _drop_rest(connection: Connection, workspace_id: str, keep: str) -> Mapping[str, int]:
@@ -144,5 +145,5 @@ def _unpublished(connection: Connection, after: int) -> Sequence[Any]:
     return connection.execute(select(*columns).where(outbox.c.id > after).order_by(outbox.c.id).limit(_PAGE)).all()
 
 
-def _unsay(connection: Connection, ids: Sequence[int]) -> int:
+def _delete_from_outbox(connection: Connection, ids: Sequence[int]) -> int:
     return sum(connection.execute(delete(outbox).where(outbox.c.id.in_(some))).rowcount for some in chunks(ids))

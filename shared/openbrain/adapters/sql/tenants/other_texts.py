@@ -1,9 +1,10 @@
 """Texts of a workspace other than memories: all, or those of an agent or a person, or those that contain a text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sqlalchemy import Column, ColumnElement, Connection, Table, and_, func, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, Table, and_, case, func, or_, select
 
 from openbrain.adapters.sql.memories.conditions import holds_text
 from openbrain.adapters.sql.schema.agent_tables import messages, standing_queries
@@ -32,6 +33,8 @@ class Texts(NamedTuple):
     """The columns that name the receivers."""
     more: tuple[str, ...] = ()
     """Further columns that an export contains."""
+    hashes: Mapping[str, Any] = MappingProxyType({})
+    """New values of columns with a hash of the texts, by which a short text could be guessed."""
 
     @property
     def keys(self) -> Sequence[Column[Any]]:
@@ -65,12 +68,21 @@ class Texts(NamedTuple):
         return () if after is None else (_behind(self.keys, after),)
 
 
+# The hash of a match is that of its memory.
+_HASHES = {"content_hash": case((messages.c.subscription_id.is_(None), ""), else_=messages.c.content_hash)}
 TEXTS = (
-    Texts("message", messages, ("subject", "content"), "sender", ("recipient",), ("org", "created_at")),
+    Texts("message", messages, ("subject", "content"), "sender", ("recipient",), ("org", "created_at"), _HASHES),
     Texts("question", recalls, ("query",), "agent_id", more=("created_at",)),
     Texts("feedback", recall_feedback, ("reason",), "actor", more=("verdict", "at")),
     Texts("standing_query", standing_queries, ("query",), "agent_id", more=("created_at",)),
-    Texts("signal", signals, ("title", "content"), "source", more=("org", "project", "state", "first_raised_at")),
+    Texts(
+        "signal",
+        signals,
+        ("title", "content"),
+        "source",
+        more=("org", "project", "state", "first_raised_at"),
+        hashes={"content_hash": "", "identity": case((signals.c.open_key.is_(None), ""), else_=signals.c.identity)},
+    ),
     Texts("signal_end", signals, ("note",), "ended_by", more=("state", "ended_at")),
     Texts("signal_step", signal_history, ("note",), "actor", more=("signal_id", "step", "at")),
     Texts("halt", halts, ("title",), "raised_by", more=("org", "project", "state", "raised_at")),

@@ -58,7 +58,7 @@ def count(connection: Connection, workspace_id: str) -> dict[str, int]:
 def drop(connection: Connection, workspace_id: str, keep: str, limit: int) -> Counter[str]:
     """Delete at most `limit` of the remaining rows, but not the operation `keep`. Return the counts by table; empty if
     nothing is left."""
-    piece = _Piece(connection, limit)
+    deletion = _LimitedDeletion(connection, limit)
     for table in _REST:
         if table in _OWNER:
             continue
@@ -66,10 +66,10 @@ def drop(connection: Connection, workspace_id: str, keep: str, limit: int) -> Co
         if table is operations:
             mine = and_(mine, table.c.id != keep)
         if table.name in _OWNED:
-            piece.remove_owners(table, mine)
+            deletion.remove_owners(table, mine)
         else:
-            piece.remove(table, mine)
-    return piece.removed
+            deletion.remove(table, mine)
+    return deletion.removed
 
 
 def _of(table: Table, workspace_id: str) -> ColumnElement[bool]:
@@ -79,7 +79,7 @@ def _of(table: Table, workspace_id: str) -> ColumnElement[bool]:
     return column.in_(select(owner.c.id).where(owner.c.workspace_id == workspace_id))
 
 
-class _Piece:
+class _LimitedDeletion:
     """The rows that one transaction deletes."""
 
     def __init__(self, connection: Connection, limit: int) -> None:

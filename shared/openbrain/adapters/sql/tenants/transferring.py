@@ -188,5 +188,5 @@ def _restoring(
             "created_at": now,
             "updated_at": now,
         }
-        connection.execute(insert_missing(connection.dialect, operations), row)
+        connection.execute(insert_missing(connection, operations), row)
     return True

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.engine.database import Database, TimedPart
 from openbrain.adapters.sql.engine.statements import first_of
-from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.schema.tables import OPEN_WORKSPACE, workspaces
 from openbrain.adapters.sql.tenants import closing
 from openbrain.adapters.sql.writes import quotas
 from openbrain.adapters.sql.writes.quotas import Quotas
@@ -22,7 +22,6 @@ from openbrain.ports.store.tenants import UNLIMITED, Dropped, Usage, Workspace, 
 from openbrain.ports.store.writes import Ended
 
 _WORKSPACE = tuple(workspaces.c[field.name] for field in fields(Workspace))
-OPEN = workspaces.c.deleted_at.is_(None)
 
 
 class SqlWorkspaces(TimedPart):
@@ -39,7 +38,7 @@ class SqlWorkspaces(TimedPart):
         return created
 
     async def workspaces(self, limit: int | None = None, after: str = "") -> Sequence[Workspace]:
-        following = (OPEN, workspaces.c.id > after)
+        following = (OPEN_WORKSPACE, workspaces.c.id > after)
         statement = select(*_WORKSPACE).where(*following).order_by(workspaces.c.id).limit(limit)
         return [_workspace(row) for row in await self._rows(statement)]
 
@@ -93,7 +92,7 @@ def _create_workspace(connection: Connection, workspace: Workspace) -> Workspace
         connection.execute(insert(workspaces), {**asdict(workspace), **_rule(workspace.personal_data)})
     except IntegrityError:
         # A retry after a lost response finds its own row.
-        own = select(*_WORKSPACE).where(workspaces.c.id == workspace.id, OPEN)
+        own = select(*_WORKSPACE).where(workspaces.c.id == workspace.id, OPEN_WORKSPACE)
         if first_of(connection, own, _workspace) == workspace:
             return workspace
         raise Conflict("a workspace with this id exists: choose another id") from None
@@ -103,7 +102,7 @@ def _create_workspace(connection: Connection, workspace: Workspace) -> Workspace
 
 
 def _change_workspace(connection: Connection, workspace_id: str, change: WorkspaceChange, now: int) -> Workspace:
-    this = and_(workspaces.c.id == workspace_id, OPEN)
+    this = and_(workspaces.c.id == workspace_id, OPEN_WORKSPACE)
     row = connection.execute(select(*_WORKSPACE).where(this).with_for_update()).mappings().one_or_none()
     if row is None:
         raise NotFound("no workspace with this id")

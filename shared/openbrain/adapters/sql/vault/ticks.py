@@ -11,6 +11,7 @@ from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import first_of, insert_missing
 from openbrain.adapters.sql.outbox.event_bytes import Announcement, announcement
 from openbrain.adapters.sql.outbox.relay import append
+from openbrain.adapters.sql.schema.column_types import ERROR_CHARS
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import workspaces
 from openbrain.adapters.sql.schema.vault_tables import ticks as table
@@ -20,7 +21,6 @@ from openbrain.domain.events.streams import TICK_COMPLETED, TICK_REQUESTED
 from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.ports.store.vault import Tick, TickJob, TickState
 
-ERROR_CHARS = 1000
 _OPEN = table.c.state.in_([state.value for state in TickState if not state.ended])
 _PLAIN = [column for column in table.c if column.name not in ("holder", "held_until", "report")]
 _WHOLE = [*_PLAIN, table.c.report]
@@ -90,7 +90,7 @@ def _request(connection: Connection, job: TickJob, now: int, *, announce: bool) 
         "held_until": now,
         "requested_at": now,
     }
-    connection.execute(insert_missing(connection.dialect, table), row)
+    connection.execute(insert_missing(connection, table), row)
     if announce:
         append(connection, [_requested(job, now)])
     return Tick(job=job, state=TickState.PENDING, requested_at=now)

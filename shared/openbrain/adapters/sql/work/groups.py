@@ -16,7 +16,7 @@ class SqlGroups(TimedPart):
 
     async def pause_group(self, name: str, actor: str, reason: str) -> Pause:
         row = {"name": name, "actor": actor, "reason": reason, "paused_at": self._clock.now()}
-        return Pause(**await self._write(_standing, group_pauses, row))
+        return Pause(**await self._write(_ensured_row, group_pauses, row))
 
     async def resume_group(self, name: str) -> bool:
         return await self._done_once(_delete, group_pauses, group_pauses.c.name == name)
@@ -27,7 +27,7 @@ class SqlGroups(TimedPart):
 
     async def register_group(self, stream: str, name: str, actor: str, reason: str) -> OutsideGroup:
         row = {"stream": stream, "name": name, "actor": actor, "reason": reason, "created_at": self._clock.now()}
-        return OutsideGroup(**await self._write(_standing, outside_groups, row))
+        return OutsideGroup(**await self._write(_ensured_row, outside_groups, row))
 
     async def unregister_group(self, stream: str, name: str) -> bool:
         this = outside_groups.c.stream == stream, outside_groups.c.name == name
@@ -38,9 +38,9 @@ class SqlGroups(TimedPart):
         return [OutsideGroup(**row) for row in await self._rows(query)]
 
 
-def _standing(connection: Connection, table: Table, row: Mapping[str, Any]) -> RowMapping:
+def _ensured_row(connection: Connection, table: Table, row: Mapping[str, Any]) -> RowMapping:
     """Return the row of this key; create it if it is missing."""
-    connection.execute(insert_missing(connection.dialect, table), row)
+    connection.execute(insert_missing(connection, table), row)
     key = and_(*(column == row[column.name] for column in table.primary_key))
     return connection.execute(select(table).where(key)).mappings().one()
 

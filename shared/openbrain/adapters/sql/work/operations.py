@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, or_, select,
 
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.engine.statements import database_now, first_of, insert_missing, older_than
+from openbrain.adapters.sql.schema.column_types import ERROR_CHARS
 from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import leases
@@ -20,7 +21,6 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.store.operations import TRACES, Operation, OperationStatus, Progress
 from openbrain.ports.store.writes import PURGE
 
-ERROR_CHARS = 1000
 LAST_PURGE = "last purge"
 """A row among the leases that holds one value for all replicas; nobody acquires it."""
 PAUSE = MICROSECONDS
@@ -68,13 +68,13 @@ class SqlOperations(TimedPart):
         values: dict[str, Any] = {"done": progress.done, "total": progress.total, "result": json_text(progress.result)}
         status = OperationStatus.DONE if progress.finished else OperationStatus.RUNNING
         pause = PAUSE if progress.waits else 0
-        return await self._write(_let_go, operation_id, holder, status, now, values, pause)
+        return await self._write(_release, operation_id, holder, status, now, values, pause)
 
     async def end_operation(
         self, operation_id: str, holder: str, status: OperationStatus, error: str = ""
     ) -> Operation | None:
         now, values = self._clock.now(), {"error": error[:ERROR_CHARS]}
-        return await self._write(_let_go, operation_id, holder, status, now, values)
+        return await self._write(_release, operation_id, holder, status, now, values)
 
     async def runs(self, operation: Operation) -> bool:
         mine = table.c.id == operation.id, OPEN, ~table.c.cancel_requested
@@ -106,7 +106,7 @@ def start(connection: Connection, operation: Operation, now: int) -> Operation:
         "created_at": now,
         "updated_at": now,
     }
-    connection.execute(insert_missing(connection.dialect, table), row)
+    connection.execute(insert_missing(connection, table), row)
     if operation.kind == PURGE:
         _note_purge(connection, operation.id)
     return _operation(connection.execute(select(*_SHOWN).where(table.c.id == operation.id)).mappings().one())
@@ -119,7 +119,7 @@ def last_purge(connection: Connection) -> str:
 
 def _note_purge(connection: Connection, operation_id: str) -> None:
     row = {"name": LAST_PURGE, "holder": operation_id, "expires_at": 0}
-    connection.execute(insert_missing(connection.dialect, leases), row)
+    connection.execute(insert_missing(connection, leases), row)
     connection.execute(update(leases).where(leases.c.name == LAST_PURGE).values(holder=operation_id))
 
 
@@ -178,7 +178,7 @@ def _hold(connection: Connection, holder: str, kinds: Sequence[str], now: int, s
     return _one(connection, table.c.id == operation_id)
 
 
-def _let_go(
+def _release(
     connection: Connection,
     operation_id: str,
     holder: str,

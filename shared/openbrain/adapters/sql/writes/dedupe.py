@@ -33,7 +33,7 @@ def says_the_same(new: Memory, old: Memory) -> bool:
     return new.content_hash == old.content_hash and _place(new) == _place(old)
 
 
-def stands_for(connection: Connection, holder: Memory, offered: Memory, now: int) -> Memory | None:
+def same_live_memory(connection: Connection, holder: Memory, offered: Memory, now: int) -> Memory | None:
     """Return the live memory with the content of `offered`: the holder of its key, or the one the holder was archived
     into."""
     if holder.alive(now):

@@ -11,7 +11,7 @@ from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import PERSONAL, dedupe_key, release
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
 from openbrain.adapters.sql.writes.quotas import admit_more
-from openbrain.adapters.sql.writes.superseding import moved_on, sees
+from openbrain.adapters.sql.writes.superseding import ended_error, sees
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import Conflict, Forbidden, Invalid, NotFound, Outdated
 from openbrain.domain.ids import content_hash
@@ -71,7 +71,7 @@ def forget_memory(
     if memory.reason in (Reason.FORGOTTEN, Reason.ERASED):
         return memory
     if memory.reason is Reason.SUPERSEDED:
-        raise moved_on(connection, viewer, memory, now)
+        raise ended_error(connection, viewer, memory, now)
     journal = Journal(now)
     (ended,) = end(connection, journal, [memory], Reason.FORGOTTEN, origin, note=note)
     journal.write(connection)
@@ -132,13 +132,13 @@ def store_edit(connection: Connection, journal: Journal, before: Memory, after: 
     # A row that was allowed to be a duplicate stays one.
     if key is not None:
         key = dedupe_key(after)
-        make_way(connection, journal, after, key)
+        free_key(connection, journal, after, key)
     was = columns_of(before)
     changed = {name: value for name, value in columns_of(after, key).items() if value != was[name]}
     connection.execute(update(memories).where(memories.c.id == after.id).values(changed))
 
 
-def make_way(connection: Connection, journal: Journal, after: Memory, key: str) -> None:
+def free_key(connection: Connection, journal: Journal, after: Memory, key: str) -> None:
     """Free this duplicate key if its holder has ended or expired; `Conflict` if its holder is live."""
     holder = locked_reads.holders(connection, [key]).get(key)
     if holder is None or holder.id == after.id:

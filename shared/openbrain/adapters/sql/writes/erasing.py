@@ -9,10 +9,10 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from openbrain.adapters.sql.engine.statements import among, chunks
 from openbrain.adapters.sql.memories.conditions import LIVING, NEWEST, compiled, free, held
+from openbrain.adapters.sql.memories.rows import locked_rows
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.agent_tables import messages
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
-from openbrain.adapters.sql.schema.memory_rows import WHOLE, memory_from_row
 from openbrain.adapters.sql.schema.tables import (
     MERGED,
     former_inputs,
@@ -82,7 +82,7 @@ def end_living(
     rows: list[Memory] = []
     # Again if others have changed all of them before they were locked: none would mean that nothing is left.
     while not rows and (ids := newest(connection, bulk, limit)):
-        rows = locked(connection, and_(memories.c.id.in_(ids), _free_matches(connection, bulk)))
+        rows = locked_rows(connection, and_(memories.c.id.in_(ids), _free_matches(connection, bulk)))
     if not rows:
         return Ended(0)
     reached = min(row.created_at for row in rows)
@@ -126,12 +126,6 @@ def blank(
         journal.ended(row, Reason.ERASED, origin, note)
     journal.write(connection)
     return blanked, traces
-
-
-def locked(connection: Connection, where: ColumnElement[bool]) -> list[Memory]:
-    """Return rows, locked in the order of their ids."""
-    query = select(*WHOLE).where(where).order_by(memories.c.id).with_for_update()
-    return [memory_from_row(row) for row in connection.execute(query)]
 
 
 def traces_of(connection: Connection, rows: Sequence[Memory]) -> dict[str, list[str]]:
@@ -216,7 +210,7 @@ def _merged_too(connection: Connection, condition: Condition, rows: Sequence[Mem
     """Return what rows were merged into, locked, without those rows and what a legal hold covers."""
     ids = _merged_of(connection, [row.id for row in rows], condition)
     matched = and_(_state(ended=True), compiled(condition), free(connection, workspace_of(condition)))
-    return [row for some in chunks(ids) for row in locked(connection, and_(memories.c.id.in_(some), matched))]
+    return [row for some in chunks(ids) for row in locked_rows(connection, and_(memories.c.id.in_(some), matched))]
 
 
 def _merged_of(connection: Connection, sources: Sequence[str], condition: Condition) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, Connection, select
 
+from openbrain.adapters.sql.memories.rows import locked_rows
 from openbrain.adapters.sql.schema.memory_rows import WHOLE, memory_from_row
 from openbrain.adapters.sql.schema.tables import memories, memory_lineage
 from openbrain.domain.memory import Memory
@@ -11,9 +12,7 @@ from openbrain.domain.memory import Memory
 
 def locked(connection: Connection, memory_id: str) -> Memory | None:
     """Return the row, locked until the transaction ends."""
-    query = select(*WHOLE).where(memories.c.id == memory_id).with_for_update()
-    row = connection.execute(query).one_or_none()
-    return None if row is None else memory_from_row(row)
+    return next(iter(locked_rows(connection, memories.c.id == memory_id)), None)
 
 
 def by_id(connection: Connection, ids: Sequence[str]) -> dict[str, Memory]:

@@ -9,11 +9,11 @@ from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.inserts import insert_memories
 from openbrain.adapters.sql.schema.memory_rows import row_from_memory
 from openbrain.adapters.sql.writes import locked_reads
-from openbrain.adapters.sql.writes.dedupe import dedupe_key, release, stands_for
+from openbrain.adapters.sql.writes.dedupe import dedupe_key, release, same_live_memory
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
 from openbrain.adapters.sql.writes.expiry import by_policy
 from openbrain.adapters.sql.writes.idempotency import Claims
-from openbrain.adapters.sql.writes.superseding import supersede
+from openbrain.adapters.sql.writes.superseding import sees, supersede
 from openbrain.domain.errors import Conflict, Invalid, TryLater
 from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.store.writes import Outcome, Status, Write
@@ -70,10 +70,11 @@ class Additions:
         own = [index for index, key in self._keys.items() if key is None or firsts[key] == index]
         missing = self._insert(own)
         done = {index: self._created(index) for index in own if index not in missing}
-        done |= self._standing(missing) if missing else {}
+        done |= self._existing(missing) if missing else {}
         for index, key in self._keys.items():
             if key is not None and index not in done:
-                done[index] = _repeated(self._journal, self._writes[index], done[firsts[key]])
+                first = done[firsts[key]]
+                done[index] = first if first.memory is None else self._duplicate(first.memory, self._writes[index])
         return done
 
     def _insert(self, indexes: Sequence[int]) -> list[int]:
@@ -89,7 +90,7 @@ class Additions:
         self._journal.created(write.memory, write.origin)
         return Outcome(Status.CREATED, write.memory)
 
-    def _standing(self, indexes: Sequence[int]) -> dict[int, Outcome]:
+    def _existing(self, indexes: Sequence[int]) -> dict[int, Outcome]:
         by_key = locked_reads.holders(self._connection, [key for index in indexes if (key := self._keys[index])])
         by_id = locked_reads.by_id(self._connection, [self._writes[index].memory.id for index in indexes])
         done: dict[int, Outcome] = {}
@@ -101,9 +102,8 @@ class Additions:
                 raise TryLater("the memory with the same id or content has just been removed: try again")
             if holder.id == memory.id:
                 done[index] = Outcome(Status.CREATED, holder)
-            elif known := stands_for(self._connection, holder, memory, self._journal.now):
-                self._journal.duplicate(known, self._writes[index].origin)
-                done[index] = Outcome(Status.DUPLICATE, known)
+            elif known := same_live_memory(self._connection, holder, memory, self._journal.now):
+                done[index] = self._duplicate(known, self._writes[index])
             else:
                 due[index] = holder
         if due:
@@ -114,6 +114,13 @@ class Additions:
             again = {index: self._writes[index] for index in due}
             done |= Additions(self._connection, self._journal, again).outcomes()
         return done
+
+    def _duplicate(self, known: Memory, write: Write) -> Outcome:
+        # A turn is recognised in any org: the agent's other key may have stored it in one that this key must not see.
+        if write.memory.identity and not sees(write.viewer, known, self._journal.now):
+            return Outcome(Status.REFUSED, error=Conflict("this turn is already stored where this key can't see it"))
+        self._journal.duplicate(known, write.origin)
+        return Outcome(Status.DUPLICATE, known)
 
 
 def _key(write: Write) -> str | None:

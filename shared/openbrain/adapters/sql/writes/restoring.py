@@ -8,7 +8,7 @@ from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.tables import memories, memory_lineage
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
-from openbrain.adapters.sql.writes.editing import EVER, as_seen, found, make_way
+from openbrain.adapters.sql.writes.editing import EVER, as_seen, found, free_key
 from openbrain.adapters.sql.writes.quotas import admit, total
 from openbrain.adapters.sql.writes.superseding import sees
 from openbrain.domain.access.visibility import Viewer
@@ -49,7 +49,7 @@ def restore_memory(
     after = before._replace(**changed)
     journal = Journal(now)
     key = dedupe_key(after)
-    make_way(connection, journal, after, key)
+    free_key(connection, journal, after, key)
     if before.reason is not None:  # an expired row is counted until it is ended
         admit(connection, after.workspace_id, total([after]), now)
     connection.execute(update(memories).where(memories.c.id == after.id).values(**changed, dedupe_key=key))

@@ -27,7 +27,7 @@ def supersede(connection: Connection, journal: Journal, write: Write, add: Calla
     if old is None or not sees(write.viewer, old, journal.now):
         raise Invalid("supersedes", "no memory with this id: leave it out, or name one that you can recall")
     if not old.alive(journal.now):
-        return _overtaken(connection, journal, write, old)
+        return _replaced_meanwhile(connection, journal, write, old)
     if says_the_same(write.memory, old):
         return _known(journal, write, old)
     outcome = add()
@@ -56,7 +56,7 @@ def sees(viewer: Viewer, memory: Memory, now: int) -> bool:
     return matches(visible(viewer, Criteria(), now), memory)
 
 
-def moved_on(connection: Connection, viewer: Viewer, old: Memory, now: int) -> Conflict:
+def ended_error(connection: Connection, viewer: Viewer, old: Memory, now: int) -> Conflict:
     """Return the error for changing a memory that was superseded or has ended otherwise."""
     head = locked_reads.head(connection, old.id)
     if head is None or not sees(viewer, head, now):
@@ -65,11 +65,11 @@ def moved_on(connection: Connection, viewer: Viewer, old: Memory, now: int) -> C
     return Conflict(f"this memory was superseded: {head.id} stands in its place now", head=head.id)
 
 
-def _overtaken(connection: Connection, journal: Journal, write: Write, old: Memory) -> Outcome:
+def _replaced_meanwhile(connection: Connection, journal: Journal, write: Write, old: Memory) -> Outcome:
     head = locked_reads.head(connection, old.id)
     if head is not None and says_the_same(write.memory, head) and sees(write.viewer, head, journal.now):
         return _known(journal, write, head)
-    raise moved_on(connection, write.viewer, old, journal.now)
+    raise ended_error(connection, write.viewer, old, journal.now)
 
 
 def _known(journal: Journal, write: Write, existing: Memory) -> Outcome:

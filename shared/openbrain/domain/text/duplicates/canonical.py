@@ -37,6 +37,7 @@ _OPENING = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _TIME_UNITS: Final = "second|minute|hour|day|night|week|month|quarter|year"
+# Of a long text no part may be read again from each place in it, or its time grows with the square of its length.
 _REWRITTEN: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), put)
     for pattern, put in (
@@ -48,7 +49,7 @@ _REWRITTEN: Final = tuple(
         (r"\bdaily\b", "every day"),
         (r"\b(hour|night|week|month|year)ly\b", r"every \1"),
         (r"(?<=\d)k\b", "000"),
-        (r"(?<!\d)(?<!\d\.)(\d[\d.]*) (?:and|or) (?:newer|later|above|higher|up|more)\b", r">= \1"),
+        (r"(?<!\d)(?<!\d\.)(\d[\d.]{0,40}) (?:and|or) (?:newer|later|above|higher|up|more)\b", r">= \1"),
         (r"\b(?:at least|no less than|not less than|a minimum of) (?=\w*\d|(?:\w+)\b)", ">= "),
         (r"\b(?:at most|no more than|not more than|up to|a maximum of) (?=\w*\d|(?:\w+)\b)", "<= "),
         (r"\b(?:more|larger|bigger|greater|higher) than (?=\d)", "> "),
@@ -61,7 +62,7 @@ _REWRITTEN: Final = tuple(
         (r"(?<!not )\ball (?:of )?", ""),
         (r"%", " percent "),
         (r"\bper cent\b", "percent"),
-        (r"(^|[.;]\s+)([^,.;]+?) first, then\b", r"\1first \2, then"),
+        (r"(^\s*|[.;]\s+)([^\s,.;][^,.;]*?) first, then\b", r"\1first \2, then"),
     )
 )
 _SCALES: Final = (

@@ -32,7 +32,7 @@ Taken = TypeVar("Taken", bound=Item)
 
 
 @dataclass(slots=True)
-class _Bench:
+class _Judging:
     """State of judging one answer: the refused items, and what the accepted ones are about."""
 
     known: Known
@@ -161,18 +161,18 @@ class _Bench:
 
 def judge(answer: Answer, known: Known) -> Answer:
     """The accepted items; the rest is in `refused`. No accepted item contradicts another."""
-    bench = _Bench(known, list(answer.refused))
+    judging = _Judging(known, list(answer.refused))
     # Merges come first: an absorbed arc must not be split, connected, summarised or synthesised.
     return Answer(
-        merges=bench.each(answer.merges, bench.merge),
-        splits=bench.each(answer.splits, bench.split),
-        edges=bench.each(_by_priority(answer.edges), bench.edge),
-        signals=bench.each(answer.signals, bench.signal),
-        summaries=bench.each(answer.summaries, bench.summary),
-        syntheses=bench.each(answer.syntheses, bench.synthesis),
-        intent=bench.intent(answer.intent),
+        merges=judging.each(answer.merges, judging.merge),
+        splits=judging.each(answer.splits, judging.split),
+        edges=judging.each(_by_priority(answer.edges), judging.edge),
+        signals=judging.each(answer.signals, judging.signal),
+        summaries=judging.each(answer.summaries, judging.summary),
+        syntheses=judging.each(answer.syntheses, judging.synthesis),
+        intent=judging.intent(answer.intent),
         health=answer.health,
-        refused=tuple(bench.refused),
+        refused=tuple(judging.refused),
     )
 
 

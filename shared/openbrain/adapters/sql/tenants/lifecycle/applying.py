@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, case, func, select, update
 
 from openbrain.adapters.sql.memories.conditions import LIVING
+from openbrain.adapters.sql.memories.rows import locked_rows
 from openbrain.adapters.sql.outbox.journal import PUBLIC, Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as table
@@ -18,7 +19,6 @@ from openbrain.adapters.sql.work.operations import OPEN
 from openbrain.adapters.sql.writes.dedupe import keep_keys, release
 from openbrain.adapters.sql.writes.editing import store_edit
 from openbrain.adapters.sql.writes.ending import close
-from openbrain.adapters.sql.writes.erasing import locked
 from openbrain.adapters.sql.writes.quotas import admit_more
 from openbrain.domain.errors import Conflict, QuotaExceeded
 from openbrain.domain.ids import content_hash
@@ -37,7 +37,7 @@ def apply(
 ) -> GroupResult:
     if not runs(connection, operation):
         return GroupResult((), 0)
-    rows = _unchanged_by(connection, operation, locked(connection, and_(memories.c.id.in_(ids), LIVING)))
+    rows = _unchanged_by(connection, operation, locked_rows(connection, and_(memories.c.id.in_(ids), LIVING)))
     allowed = eligible(connection, selection, rows)
     result = decided(allowed, ids, decide)
     made = _Writer(connection, operation, allowed.subjects, now).write(result.changes)

@@ -7,7 +7,7 @@ from sqlalchemy import select
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as changes
 from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
-from openbrain.adapters.sql.tenants.lifecycle import applying, foreseeing, partitions, subjects, undoing
+from openbrain.adapters.sql.tenants.lifecycle import applying, dry_run, partitions, subjects, undoing
 from openbrain.domain.memory import Memory
 from openbrain.ports.lifecycle import (
     Action,
@@ -44,7 +44,7 @@ class SqlLifecycle(TimedPart):
     async def look(
         self, selection: Selection, groups: Sequence[Sequence[str]], decide: Decide
     ) -> Sequence[GroupResult]:
-        return await self._read(foreseeing.look, selection, groups, decide, self._clock.now())
+        return await self._read(dry_run.look, selection, groups, decide, self._clock.now())
 
     async def apply(
         self, operation: Operation, selection: Selection, ids: Sequence[str], decide: Decide

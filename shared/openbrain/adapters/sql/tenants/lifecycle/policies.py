@@ -36,7 +36,7 @@ class SqlPolicies(TimedPart):
 
         def write(connection: Connection) -> PolicyDocument:
             none = {**row, "document": "{}", "holds": "[]", "updated_at": int(NO_EDITION)}
-            connection.execute(insert_missing(connection.dialect, table), none)
+            connection.execute(insert_missing(connection, table), none)
             if expected is not None:
                 _require_expected(connection, row, expected)
             connection.execute(update(table).where(table.c.workspace_id == document.workspace_id).values(row))

@@ -6,10 +6,10 @@ from sqlalchemy import Connection, and_, delete, func, or_, select, update
 
 from openbrain.adapters.sql.engine.database import TimedPart
 from openbrain.adapters.sql.memories.conditions import free, held
-from openbrain.adapters.sql.memories.rows import read_rows
+from openbrain.adapters.sql.memories.rows import locked_rows, read_rows
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes
 from openbrain.adapters.sql.schema.tables import memories, memory_history
-from openbrain.adapters.sql.writes.erasing import erase_rows, locked
+from openbrain.adapters.sql.writes.erasing import erase_rows
 from openbrain.domain.access.visibility import matcher
 from openbrain.domain.memory import DAY, Reason
 from openbrain.ports.lifecycle import Action
@@ -39,7 +39,7 @@ def _erase_ended(
     ended = and_(memories.c.workspace_id == workspace_id, memories.c.reason == reason.value, before > _ENDED_AT)
     past = and_(ended, free(connection, workspace_id))
     ids = connection.scalars(select(memories.c.id).where(past).limit(limit)).all()
-    rows = locked(connection, and_(memories.c.id.in_(ids), past)) if ids else []
+    rows = locked_rows(connection, and_(memories.c.id.in_(ids), past)) if ids else []
     if rows:
         erase_rows(connection, rows, origin, NOTE, now)
     return len(rows)

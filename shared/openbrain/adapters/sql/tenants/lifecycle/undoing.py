@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import Connection, delete, func, select, update
 
+from openbrain.adapters.sql.memories.rows import locked_rows
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.lifecycle_tables import operation_changes as table
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, columns_of, memory_from_row
@@ -14,8 +15,7 @@ from openbrain.adapters.sql.schema.tables import MERGED, memories, memory_lineag
 from openbrain.adapters.sql.tenants.lifecycle.applying import change_use, note_of, origin_of, runs
 from openbrain.adapters.sql.tenants.lifecycle.subjects import with_use
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
-from openbrain.adapters.sql.writes.editing import make_way, store_edit
-from openbrain.adapters.sql.writes.erasing import locked
+from openbrain.adapters.sql.writes.editing import free_key, store_edit
 from openbrain.adapters.sql.writes.quotas import admit, admit_more, total
 from openbrain.domain.errors import Conflict, QuotaExceeded
 from openbrain.domain.memory import Change as Changed
@@ -24,7 +24,7 @@ from openbrain.ports.lifecycle import Action, ChangePlace, Undone, Use
 from openbrain.ports.store.operations import Operation
 
 
-class _Kept(NamedTuple):
+class _ChangeRow(NamedTuple):
     """A row of the table of changes."""
 
     id: int
@@ -49,8 +49,8 @@ def undo(
     mine = table.c.operation_id == of, table.c.workspace_id == operation.workspace_id, table.c.undone == ""
     following = table.c.action == action.value, table.c.memory_id > last
     query = select(*_COLUMNS).where(*mine, *following).order_by(table.c.memory_id).limit(limit).with_for_update()
-    changes = [_Kept(*row) for row in connection.execute(query)]
-    rows = {row.id: row for row in locked(connection, memories.c.id.in_([change.memory_id for change in changes]))}
+    changes = [_ChangeRow(*row) for row in connection.execute(query)]
+    rows = {row.id: row for row in locked_rows(connection, memories.c.id.in_([change.memory_id for change in changes]))}
     journal, became = Journal(now), defaultdict[Undone, list[int]](list)
     for change in changes:
         row = rows.get(change.memory_id)
@@ -70,7 +70,7 @@ def undone(connection: Connection, of: str) -> Mapping[Undone, int]:
     return {Undone(what): number for what, number in connection.execute(query)}
 
 
-def _undo(connection: Connection, journal: Journal, operation: Operation, change: _Kept, row: Memory) -> Undone:
+def _undo(connection: Connection, journal: Journal, operation: Operation, change: _ChangeRow, row: Memory) -> Undone:
     put_back = _return if change.action == Action.ARCHIVED else _rewrite_back
     try:
         with connection.begin_nested():
@@ -81,14 +81,14 @@ def _undo(connection: Connection, journal: Journal, operation: Operation, change
         return Undone.FULL
 
 
-def _return(connection: Connection, journal: Journal, operation: Operation, change: _Kept, row: Memory) -> Undone:
+def _return(connection: Connection, journal: Journal, operation: Operation, change: _ChangeRow, row: Memory) -> Undone:
     if row.reason is not Reason.ARCHIVED or row.version != change.version:
         return Undone.CHANGED
     after = row._replace(reason=None, archived_at=None, revision=row.revision + 1, updated_at=journal.now)
     key = dedupe_key(after) if orjson.loads(change.before)["deduped"] else None
     admit(connection, after.workspace_id, total([after]), journal.now)
     if key is not None:
-        make_way(connection, journal, after, key)
+        free_key(connection, journal, after, key)
     changed: dict[str, Any] = {"reason": None, "archived_at": None, "dedupe_key": key}
     changed |= {"revision": after.revision, "updated_at": after.updated_at}
     connection.execute(update(memories).where(memories.c.id == row.id).values(changed))
@@ -100,11 +100,13 @@ def _return(connection: Connection, journal: Journal, operation: Operation, chan
     return Undone.UNDONE
 
 
-def _rewrite_back(connection: Connection, journal: Journal, operation: Operation, change: _Kept, row: Memory) -> Undone:
+def _rewrite_back(
+    connection: Connection, journal: Journal, operation: Operation, change: _ChangeRow, row: Memory
+) -> Undone:
     if row.ended or row.version != change.version:
         return Undone.CHANGED
-    kept: dict[str, Any] = orjson.loads(change.before)
-    values = columns_of(row) | kept["columns"]
+    saved: dict[str, Any] = orjson.loads(change.before)
+    values = columns_of(row) | saved["columns"]
     if row.confirmed_at > change.at:  # confirmed by somebody since, which changes no version
         values["confirmed_at"] = row.confirmed_at
     was = memory_from_row([values[name] for name in MEMORY_COLUMNS])
@@ -115,17 +117,17 @@ def _rewrite_back(connection: Connection, journal: Journal, operation: Operation
     earlier = table.c.memory_id == row.id, table.c.version < change.version, table.c.undone == ""
     risen = after.version - (change.version - 1)
     connection.execute(update(table).where(*earlier).values(version=table.c.version + risen))
-    if kept["use"] is not None:
-        change_use(connection, row.id, _became(connection, row, kept), Use(*kept["use"]))
+    if saved["use"] is not None:
+        change_use(connection, row.id, _use_after(connection, row, saved), Use(*saved["use"]))
     kind = Changed.METADATA if row.content == after.content else Changed.CONTENT
     journal.edited(row, after, kind, origin_of(operation), note_of(operation, change.why))
     return Undone.UNDONE
 
 
-def _became(connection: Connection, row: Memory, kept: Mapping[str, Any]) -> Use:
+def _use_after(connection: Connection, row: Memory, saved: Mapping[str, Any]) -> Use:
     """Return the use counts as the change left them."""
-    if "became" in kept:
-        return Use(*kept["became"])
+    if "became" in saved:
+        return Use(*saved["became"])
     # Changes of an older version don't say what the counts became.
     ((_, now),) = with_use(connection, [row])
     return now
