@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, literal, select, text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.engine.database import Database
@@ -43,17 +43,6 @@ async def test_what_returns_is_committed_and_what_raises_is_not(database: Databa
     await database.write(add("after"))
     for read in (database.read, database.read_few):
         assert await read(names) == ["after", "kept"]
-
-
-async def test_a_statement_is_compiled_once_for_all_databases(database: Database, database_url: str) -> None:
-    def compiled(connection: Connection) -> Any:
-        return connection.execute(select(literal("compiled once"))).context.compiled
-
-    other = open_database(database_url)
-    found = [await run(compiled) for run in (database.write, database.read, database.read_few, other.read, other.write)]
-    await other.close()
-
-    assert len(set(map(id, found))) == 1
 
 
 async def test_savepoints_undo_a_part(database: Database) -> None:

@@ -13,7 +13,6 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.util import greenlet_spawn
 
-from openbrain.adapters.sql.engine.compiled import OPTIONS
 from openbrain.adapters.sql.engine.database import CLOSED, MARIADB, Database
 from openbrain.adapters.sql.engine.mariadb.driver import connect
 from openbrain.adapters.sql.engine.mariadb.errors import BUSY, leads_elsewhere, repeatable, translated
@@ -136,7 +135,6 @@ def _engine(address: URL, pool: int, lock_wait_s: float, isolation: str) -> Asyn
     made = create_async_engine(
         address,
         isolation_level=isolation,
-        execution_options=OPTIONS,
         skip_autocommit_rollback=True,
         pool_size=pool,
         max_overflow=0,

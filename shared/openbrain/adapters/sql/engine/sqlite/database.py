@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-from openbrain.adapters.sql.engine.compiled import OPTIONS
 from openbrain.adapters.sql.engine.database import CLOSED, SQLITE, Database
 from openbrain.adapters.sql.engine.sqlite.errors import translated
 from openbrain.adapters.sql.engine.sqlite.threads import OwnConnection, Threads
@@ -78,7 +77,6 @@ def engine(address: URL, lock_wait_s: float, begin: str) -> Engine:
     made = create_engine(
         address.set(drivername="sqlite+pysqlite"),
         poolclass=NullPool,
-        execution_options=OPTIONS,
         # The parameters of a statement contain memories: keep them out of error messages.
         hide_parameters=True,
         connect_args={
