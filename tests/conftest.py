@@ -60,6 +60,12 @@ _BESIDE = 2
 """Number of other test files after each heavy one, so that not every worker starts servers at once."""
 
 
+@hypothesis.settings(max_examples=1, database=None)
+@hypothesis.given(hypothesis.strategies.none())
+def _draw(_: None) -> None:
+    """Draw a first example: before it Hypothesis collects garbage, here among few objects, in a worker among many."""
+
+
 def _file(item: pytest.Item) -> str:
     return PurePath(item.path).relative_to(item.config.rootpath).as_posix()
 
@@ -90,6 +96,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         loaded_once.load()
     # Tests and their modules stay until the end: a collection that scans them all is expensive and finds nothing.
     gc.freeze()
+    if workers(session.config) > 1:
+        _draw()
     gc.set_threshold(25_000, 50, 100)
     gc.enable()
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -48,12 +49,12 @@ def fields(result: CallToolResult) -> Any:
 
 @asynccontextmanager
 async def bridge(
-    environment: Mapping[str, str],
+    environment: Mapping[str, str], program: Path = PROGRAM
 ) -> AsyncIterator[tuple[asyncio.subprocess.Process, asyncio.StreamWriter, asyncio.StreamReader]]:
-    """The installed `openbrain mcp` with its standard input and output; it ends when its input ends."""
+    """`openbrain mcp` with its standard input and output; it ends when its input ends."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
-        PROGRAM, "mcp", stdin=pipe, stdout=pipe, env=environment, limit=2**22
+        program, "mcp", stdin=pipe, stdout=pipe, env=environment, limit=2**22
     )
     assert process.stdin
     assert process.stdout

@@ -14,7 +14,7 @@ from openbrain_mcp.stdio import prepare, prepared
 from openbrain_mcp.stdio.prepared import HANDSHAKE, Prepared
 from tests.mcp.support import bridge
 from tests.support.api.brain import Brain, http
-from tests.support.cli.terminal import Terminal
+from tests.support.cli.terminal import PROGRAM, Terminal
 
 LISTS = prepare.LISTS
 JSON = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -43,12 +43,14 @@ async def test_the_file_holds_what_the_server_answers() -> None:
 
 
 @contextlib.asynccontextmanager
-async def stdio(tmp_path: Path, url: str = "http://127.0.0.1:1") -> AsyncIterator[tuple[Say, Hear]]:
+async def stdio(
+    tmp_path: Path, url: str = "http://127.0.0.1:1", program: Path = PROGRAM
+) -> AsyncIterator[tuple[Say, Hear]]:
     """A function that sends lines to the command, and one that returns its next answers."""
     environment = Terminal(tmp_path, tmp_path / "data").env(
         {"OPENBRAIN_URL": url, "OPENBRAIN_API_KEY": "ob_" + "x" * 43}
     )
-    async with bridge(environment) as (_, put, out):
+    async with bridge(environment, program) as (_, put, out):
 
         def say(*lines: str) -> None:
             put.write("".join(each + "\n" for each in lines).encode())
@@ -154,10 +156,10 @@ async def test_what_follows_the_lists_is_the_servers(tmp_path: Path) -> None:
     assert later[5]["result"] == orjson.loads(listed)["result"]
 
 
-async def test_every_request_that_can_not_be_read_is_answered(tmp_path: Path) -> None:
+async def test_every_request_that_can_not_be_read_is_answered(tmp_path: Path, forking: Path) -> None:
     deep = [f"{'[' * depth}{']' * depth}" for depth in (500, 5000)]
     call = '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"%s","arguments":{"x":%s}}}'
-    async with stdio(tmp_path) as (say, hear):
+    async with stdio(tmp_path, program=forking) as (say, hear):
         say(OPENING, READY, call % (2, "x", deep[0]), call % (3, "x", deep[1]), "no JSON")
         refused = list(map(orjson.loads, (await hear(4))[1:]))
         say(call % (4, r"no\ud83d", "5"), line("ping", None, "half").replace("half", r"half\ud83d"))
@@ -168,7 +170,7 @@ async def test_every_request_that_can_not_be_read_is_answered(tmp_path: Path) ->
     assert cut.keys() == {4, "half?"}
 
 
-async def test_a_call_that_is_taken_back_holds_up_nothing(tmp_path: Path) -> None:
+async def test_a_call_that_is_taken_back_holds_up_nothing(tmp_path: Path, forking: Path) -> None:
     came, gone = asyncio.Event(), asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -182,7 +184,8 @@ async def test_a_call_that_is_taken_back_holds_up_nothing(tmp_path: Path) -> Non
         writer.close()
 
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
-    async with server, stdio(tmp_path, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as (say, hear):
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server, stdio(tmp_path, url, forking) as (say, hear):
         say(OPENING, READY, line("tools/call", {"name": "brain_list", "arguments": {}}, 2))
         await came.wait()
         say(told("notifications/cancelled", {"requestId": 2}))

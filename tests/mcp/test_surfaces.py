@@ -22,7 +22,6 @@ from mcp.client.streamable_http import streamable_http_client
 
 from openbrain_mcp.tools.fence import NOTICE
 from tests.support.cli.terminal import PROGRAM, Terminal, up
-from tests.support.processes.shell_program import shell_program
 from tests.support.waiting import PATIENCE_S, until
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "mcp.md"
@@ -42,14 +41,6 @@ def url(terminal: Terminal) -> str:
 
 def key(terminal: Terminal) -> str:
     return (terminal.data / "key").read_text().strip()
-
-
-@pytest.fixture(scope="module")
-def forking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The command as one that forks instead of starting: what the installed one does at start is not tested here."""
-    path = tmp_path_factory.mktemp("bin") / "openbrain"
-    with shell_program(path):
-        yield path
 
 
 def over_stdio(terminal: Terminal, program: Path) -> Any:

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from openbrain.domain import errors
 from openbrain_cli.main import COMMANDS, _fail, app
 from openbrain_cli.system.shell import exit_codes
+from tests.support.cli.terminal import Terminal
 
 ROOT = Path(__file__).parents[3]
 
@@ -111,9 +112,10 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     key, target = tmp_path / "key", tmp_path / "missing" / "all.ndjson"
     key.write_text("ob_x", encoding="ascii")
     key.chmod(0o600)
-    code, said = typed("export", str(target), "--url", "http://127.0.0.1:1", "--key-file", str(key))
+    terminal = Terminal(tmp_path, tmp_path / "data")
+    done = terminal.run("export", str(target), "--url", "http://127.0.0.1:1", "--key-file", str(key))
 
-    assert (code, said) == (exit_codes.SETUP, f"openbrain: {target}.part: No such file or directory\n")
+    assert (done.code, done.err) == (exit_codes.SETUP, f"openbrain: {target}.part: No such file or directory\n")
 
 
 @pytest.mark.parametrize("closed", [0, 1, 2])
@@ -149,10 +151,10 @@ def test_an_argument_that_is_not_utf8_is_told_and_no_internal_error(tmp_path: Pa
     assert (code, "not UTF-8" in said, "internal" in said) == (exit_codes.REFUSED, True, False)
 
 
-def test_the_home_of_nobody_is_told_and_no_internal_error() -> None:
-    code, said = typed("up", "--data", "~no-such-user/brain")
+def test_the_home_of_nobody_is_told_and_no_internal_error(tmp_path: Path) -> None:
+    done = Terminal(tmp_path, tmp_path / "data").run("up", "--data", "~no-such-user/brain")
 
-    assert (code, "write the path in full" in said, "internal" in said) == (exit_codes.SETUP, True, False)
+    assert (done.code, "write the path in full" in done.err, "internal" in done.err) == (exit_codes.SETUP, True, False)
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -1,14 +1,14 @@
 """For a misspelt command only harmless commands are suggested."""
 
-import subprocess
-import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 import typer
 
 from openbrain_cli.main import COMMANDS, app
 from openbrain_cli.system.shell.suggestions import NEVER_SUGGESTED, suggestions
+from tests.support.cli.terminal import Terminal
 
 GROUPS = {"": app} | {
     name: found
@@ -45,10 +45,8 @@ def test_what_was_meant_is_suggested(typed: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize(("typed", "said"), [("frget", ""), ("serve", "Did you mean 'up'?"), ("keys revok", "")])
-def test_a_misspelt_command_in_the_terminal(typed: str, said: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "openbrain_cli.main", *typed.split()], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert ("Did you mean" in done.stderr) == bool(said), done.stderr
+def test_a_misspelt_command_in_the_terminal(typed: str, said: str, tmp_path: Path) -> None:
+    done = Terminal(tmp_path, tmp_path / "data").run(*typed.split())
+    assert done.code == 2
+    assert said in done.err
+    assert ("Did you mean" in done.err) == bool(said), done.err

@@ -9,7 +9,7 @@ from starlette.routing import compile_path
 from openbrain_api.handlers import ROUTES
 from openbrain_cli.main import COMMANDS
 from openbrain_mcp.app import with_mcp
-from tests.support.runs import loaded_once
+from tests.support.runs import huge_pages, loaded_once
 
 _IMPORTED = (
     *("openbrain_ingest.app", "openbrain_embedder.app", "openbrain_indexer.app", "openbrain_housekeeper.app"),
@@ -100,3 +100,5 @@ loaded_once.load()
 # Exclude existing objects from collection, so that the parent's pages stay shared.
 gc.collect()
 gc.freeze()
+# A fork of 400 MB in pages of 4 KB takes the kernel 20 ms and more.
+huge_pages.collapse()
