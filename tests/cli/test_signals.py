@@ -5,7 +5,8 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import IO, Any
+from types import SimpleNamespace
+from typing import IO, Any, cast
 
 import orjson
 import pytest
@@ -15,7 +16,7 @@ from openbrain.client import OpenBrain
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid, NotFound, SetupError
 from openbrain_cli.main import app
-from openbrain_cli.signals.watch import ended_like_ctrl_c
+from openbrain_cli.signals.watch import ended_like_ctrl_c, show_matches
 from openbrain_cli.system.shell import exit_codes
 from tests.support.api.brain import Brain
 from tests.support.api.served import served
@@ -202,6 +203,36 @@ async def test_a_watch_that_is_terminated_leaves_no_subscription(terminal: Termi
 
         assert await asyncio.wait_for(process.wait(), PATIENCE_S) == exit_codes.INTERRUPTED
         assert not await watches()
+
+
+async def test_a_watch_that_ends_while_its_subscription_is_made_removes_it() -> None:
+    asked, answered, removed = asyncio.Event(), asyncio.Event(), list[str]()
+
+    class SlowBrain:
+        """A brain whose answer to the subscription comes after the end."""
+
+        async def inbox(self, **_: Any) -> Any:
+            return SimpleNamespace(last=0)
+
+        async def subscriptions(self, **_: Any) -> Any:
+            return SimpleNamespace(subscriptions=(), next_cursor=None)
+
+        async def subscribe_query(self, *_: Any, **__: Any) -> Any:
+            asked.set()
+            await answered.wait()
+            return SimpleNamespace(id="made")
+
+        async def remove_subscription(self, subscription_id: str) -> None:
+            removed.append(subscription_id)
+
+    watching = asyncio.create_task(show_matches(cast("OpenBrain", SlowBrain()), "disks", {}, None, None, json=False))
+    await asked.wait()
+    watching.cancel()
+    asyncio.get_running_loop().call_soon(answered.set)
+    with pytest.raises(asyncio.CancelledError):
+        await watching
+
+    assert removed == ["made"]
 
 
 @pytest.mark.parametrize("interrupts", [signal.SIG_IGN, signal.default_int_handler], ids=["ignored", "heard"])

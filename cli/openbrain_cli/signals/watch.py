@@ -55,24 +55,37 @@ def watch(
     text = " ".join(query or ())
 
     async def watching(brain: "OpenBrain") -> None:
-        last = (await brain.inbox(limit=1)).last
-        same = await _same(brain, text, filters, min_similarity)
-        made = same or await brain.subscribe_query(
-            text or None,
-            filter=filters if filters or not text else None,
-            min_similarity=min_similarity,
-            include_own=True,
-        )
-        say(f"watching by subscription {made.id}; Ctrl-C ends it")
-        try:
-            await _follow(brain, made.id, last, seconds, json=json)
-        finally:
-            if same is None:
-                with suppress(Exception):  # a failure must not hide the exit; the API lists what is left
-                    await asyncio.shield(brain.remove_subscription(made.id))
+        await show_matches(brain, text, filters, min_similarity, seconds, json=json)
 
     with ended_like_ctrl_c():
         to.ask(watching)
+
+
+async def show_matches(
+    brain: "OpenBrain", text: str, filters: dict[str, Any], least: float | None, seconds: int | None, *, json: bool
+) -> None:
+    """Show what matches, and remove the subscription at the end, also if that comes while it is being made."""
+    last = (await brain.inbox(limit=1)).last
+    if (same := await _same(brain, text, filters, least)) is not None:
+        await _follow(brain, same.id, last, seconds, json=json)
+        return
+    made = asyncio.create_task(_subscribe(brain, text, filters, least))
+    try:
+        await _follow(brain, (await asyncio.shield(made)).id, last, seconds, json=json)
+    finally:
+        with suppress(Exception):  # a failure must not hide the exit; the API lists what is left
+            await asyncio.shield(_remove(brain, made))
+
+
+async def _subscribe(
+    brain: "OpenBrain", text: str, filters: dict[str, Any], least: float | None
+) -> "SubscriptionAnswer":
+    only = filters if filters or not text else None
+    return await brain.subscribe_query(text or None, filter=only, min_similarity=least, include_own=True)
+
+
+async def _remove(brain: "OpenBrain", made: "asyncio.Task[SubscriptionAnswer]") -> None:
+    await brain.remove_subscription((await made).id)
 
 
 @contextmanager
@@ -113,6 +126,8 @@ async def _same(
 
 
 async def _follow(brain: "OpenBrain", subscription_id: str, cursor: int, seconds: int | None, *, json: bool) -> None:
+    say(f"watching by subscription {subscription_id}; Ctrl-C ends it")
+
     def connect() -> "AsyncIterator[MessageAnswer | None]":
         return brain.hear_messages(cursor, seconds=seconds)
 
