@@ -144,8 +144,15 @@ async def test_policies_are_their_workspaces_own_and_admins(module_brain: Brain)
     async with http(brain.app(), await brain.key(workspace, permissions=EVERYTHING)) as admin:
         assert (await admin.get(POLICIES)).json() == stands
 
-    empty = {"policies": [], "legal_hold": [], "retention": {}}
-    assert nothing["data"] == empty | {"actor": None, "updated_at": None, "edition": "0"}
+    empty: dict[str, Any] = {
+        "policies": [],
+        "legal_hold": [],
+        "retention": {},
+        "actor": None,
+        "updated_at": None,
+        "edition": "0",
+    }
+    assert nothing["data"] == empty
     assert stands["legal_hold"] == [{"project": "mine"}]
 
 
