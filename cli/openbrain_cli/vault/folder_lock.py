@@ -20,7 +20,8 @@ class FolderLeases:
         self._lock = -1
 
     async def acquire(self, name: str, holder: str, seconds: float) -> bool:  # noqa: ARG002 - the port's
-        """As in the port; held until it is released."""
+        """Take the lock until `release`, whatever `seconds` says. False if another process has it; `SetupError` if the
+        file can't be locked."""
         if self._holder:
             return self._holder == holder
         try:
@@ -38,7 +39,7 @@ class FolderLeases:
         return True
 
     async def release(self, name: str, holder: str) -> None:  # noqa: ARG002 - the port's
-        """As in the port."""
+        """Release the lock if this holder has it."""
         if self._holder == holder:
             os.close(self._lock)
             self._holder = ""

@@ -35,7 +35,7 @@ class Unsent:
             return outbox.waiting()
 
     def state(self, number: int) -> "State":
-        """What became of a write."""
+        """Return whether a write waits, was delivered or was refused."""
         with self._opened() as outbox:
             return outbox.state(number)
 

@@ -99,7 +99,7 @@ async def test_a_server_that_refuses_writes_is_asked_seldom_and_read_on_after(se
 
 @pytest.mark.parametrize("error", [RuntimeError("fails"), NeverRetry("is refused")], ids=["parked", "dead"])
 async def test_without_memory_a_failing_entry_holds_up_no_other(server: ServerProcess, error: Exception) -> None:
-    """What waits behind it is what fills the memory: if it were not read, nothing could be trimmed."""
+    """Entries behind a failing one must be read: they can't be trimmed before, and so keep the memory full."""
     settings, seen, full = scaled(server.url, batch=1, backoff_s=(60,)), Seen(), asyncio.Event()
 
     async def answer(batch: Sequence[Delivery[Any]]) -> Results:
