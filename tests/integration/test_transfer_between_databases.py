@@ -127,7 +127,7 @@ async def fill(store: SqlStore, count: int) -> None:
                 expires_at=START + number * DAY if number % 11 == 0 else None,
                 supersedes_id=known.pop().id if number % 10 == 9 and known else None,
             )
-            one = replace(write(content, viewer=viewer(agent=made.agent_id), origin=origin(made.agent_id)), memory=made)
+            one = write(content, viewer=viewer(agent=made.agent_id), origin=origin(made.agent_id))._replace(memory=made)
             if made.supersedes_id is None and made.memory_scope is Scope.PROJECT:
                 known.append(made)
             writes.append(one)

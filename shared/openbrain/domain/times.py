@@ -14,6 +14,8 @@ def to_iso(at: int) -> str:
     return f"{to_datetime(at).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
+# So do the events of a batch.
+@lru_cache(maxsize=256)
 def from_iso(text: str) -> int | None:
     """Parse a date or time written by somebody; without a zone it is UTC. Return None if invalid or outside the years 1
     to 9999."""

@@ -15,8 +15,7 @@ Failed = Mapping[str, Exception]
 """Entries that could not be written, by id."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fields:
+class Fields(NamedTuple):
     """Filterable fields of an entry (names as in `visibility`). Strings absent are ''."""
 
     workspace_id: str
@@ -38,8 +37,7 @@ class Fields:
     """Microseconds. For people who read a server's index directly: no filter uses it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextEntry:
+class TextEntry(NamedTuple):
     """One memory in the full-text index."""
 
     id: str
@@ -56,8 +54,7 @@ class TextEntry:
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VectorEntry:
+class VectorEntry(NamedTuple):
     """One passage of a memory in the vector index: no content, a unit vector of 32-bit floats."""
 
     id: str
@@ -69,8 +66,7 @@ class VectorEntry:
     vector: "array[float]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tombstone:
+class Tombstone(NamedTuple):
     """Marks a removed entry and rejects late writes of lower revisions. Carries no workspace, text or vector."""
 
     id: str

@@ -7,7 +7,7 @@ lines, no trailing white space. Names (org, project, agent, tags) are stored as 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from openbrain.domain import limits
 from openbrain.domain.access.visibility import NEVER
@@ -29,8 +29,7 @@ _AT_A_STRETCH, _STRETCH_CHARS = 64, 20_000
 because the secret detector holds the interpreter lock."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(NamedTuple):
     """A submission, its actor, and what identifies a repetition of it."""
 
     submission: Submission

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -213,7 +212,7 @@ async def test_an_entry_that_can_t_be_taken_fails_alone(text_index: Prepared) ->
     batch = [text_entry(row, "ferry") for row in good]
     batch[2:2] = [text_entry(bad[0], "secret", bucket=NO_NUMBER_HOLDS_IT)]
     batch[6:6] = [
-        replace(text_entry(bad[1], ""), text="secret \ud800"),
+        text_entry(bad[1], "")._replace(text="secret \ud800"),
         text_entry(bad[2], "secret", digest=NO_NUMBER_HOLDS_IT),
     ]
     index, name = text_index

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -210,7 +209,7 @@ async def test_a_tombstone_that_is_written_again_stays_as_old_as_it_is(tmp_path:
     """Otherwise an index that is cleaned would keep all its tombstones for ever."""
     index = TantivyText(tmp_path, commit_ms=1)
     await index.prepare(NAME)
-    rewritten, old = memory(), replace(tombstone(new_id(), revision=2), at=1_000)
+    rewritten, old = memory(), tombstone(new_id(), revision=2)._replace(at=1_000)
     await index.write(NAME, [text_entry(rewritten, "ferry"), old])
     await index.write(NAME, [tombstone(rewritten.id, revision=2)])
 
@@ -226,7 +225,7 @@ async def test_what_nobody_waits_for_does_not_begin_after_the_index_closed(tmp_p
     """A job that was broken off leaves its thread behind; its write would look like damage at the next start."""
     index = TantivyText(tmp_path, commit_ms=1)
     await index.prepare(NAME)
-    await index.write(NAME, [text_entry(memory(), "ferry"), replace(tombstone(new_id(), revision=2), at=1_000)])
+    await index.write(NAME, [text_entry(memory(), "ferry"), tombstone(new_id(), revision=2)._replace(at=1_000)])
     opened = index._open[NAME].generation
     await index.close()
     with pytest.raises(TryLater):

@@ -78,9 +78,9 @@ async def _sums(index: Accountable) -> None:
     assert await index.sums() == {}
     assert await index.highest() == 0
     one, other, third = (replace(index.entry(memory(), revision=number), bucket=7) for number in (1, 2, 3))
-    alone = replace(index.entry(memory()), bucket=1023)
-    gone = replace(tombstone(memory().id, revision=9), bucket=7)
-    lone = replace(tombstone(memory().id, revision=4), bucket=0)
+    alone = index.entry(memory())._replace(bucket=1023)
+    gone = tombstone(memory().id, revision=9)._replace(bucket=7)
+    lone = tombstone(memory().id, revision=4)._replace(bucket=0)
     await index.write(one, other, third, alone, gone, lone)
     assert await index.sums() == {
         7: Sum(3, one.digest + other.digest + third.digest, 1),
@@ -97,8 +97,8 @@ async def _sums(index: Accountable) -> None:
 
 async def _in_buckets(index: Accountable) -> None:
     rows = [memory() for _ in range(4)]
-    entries = [replace(index.entry(row), bucket=bucket) for row, bucket in zip(rows, (5, 5, 6, 8), strict=True)]
-    gone = replace(tombstone(memory().id, revision=2), bucket=6)
+    entries = [index.entry(row)._replace(bucket=bucket) for row, bucket in zip(rows, (5, 5, 6, 8), strict=True)]
+    gone = tombstone(memory().id, revision=2)._replace(bucket=6)
     await index.write(*entries, gone)
     expected = [_standing(each) for each in (*entries[:3], gone)]
     assert await index.in_buckets(5, 6) == sorted(expected, key=lambda each: each.id)
@@ -115,7 +115,7 @@ async def _not_visible(index: Accountable) -> None:
         entry = replace(index.entry(memory(), revision=number), bucket=number)
         await index.write(entry, visible=False)
         assert (await index.sums())[number] == Sum(1, entry.digest, 0)
-        await index.write(replace(tombstone(entry.id, revision=10 + number), bucket=number), visible=False)
+        await index.write(tombstone(entry.id, revision=10 + number)._replace(bucket=number), visible=False)
         assert await index.highest() == 10 + number
         assert (await index.read(entry.id))[entry.id].tombstone
 
@@ -135,10 +135,10 @@ def _standing(entry: Any) -> Standing:
 async def _old_tombstones(index: Accountable) -> None:
     old, young, ageless, back = memory(), memory(), memory(), memory()
     await index.write(
-        replace(tombstone(old.id, revision=1), at=1_000),
-        replace(tombstone(young.id, revision=1), at=2_000),
+        tombstone(old.id, revision=1)._replace(at=1_000),
+        tombstone(young.id, revision=1)._replace(at=2_000),
         tombstone(ageless.id, revision=1),
-        replace(tombstone(back.id, revision=1), at=1_000),
+        tombstone(back.id, revision=1)._replace(at=1_000),
     )
     await index.write(index.entry(back, revision=2))
     assert await index.drop_tombstones(1_000) == 0
@@ -151,8 +151,8 @@ async def _old_tombstones(index: Accountable) -> None:
 
 async def _many_pages(index: Accountable, count: int) -> None:
     """More entries in one bucket than an engine returns at once."""
-    entries: Sequence[Any] = [replace(index.entry(memory()), bucket=3) for _ in range(count)]
-    removed = [replace(tombstone(memory().id, revision=1), bucket=3, at=1) for _ in range(count)]
+    entries: Sequence[Any] = [index.entry(memory())._replace(bucket=3) for _ in range(count)]
+    removed = [tombstone(memory().id, revision=1)._replace(bucket=3, at=1) for _ in range(count)]
     for start in range(0, count, 500):
         await index.write(*entries[start : start + 500], *removed[start : start + 500])
     assert (await index.sums())[3] == Sum(count, sum(each.digest for each in entries), count)

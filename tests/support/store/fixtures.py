@@ -1,7 +1,6 @@
 """A new database for each test, on SQLite and on MariaDB: import the fixtures that you need into your test module."""
 
 import contextlib
-import dataclasses
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
@@ -129,7 +128,7 @@ def memory(content: str = "the sky is blue", now: int = START, **changes: Any) -
 
 def write(content: str = "the sky is blue", *, now: int = START, **changes: Any) -> Write:
     """Return a write of `memory(content)`; `changes` that are fields of the write go there, the rest to the memory."""
-    own = {field.name for field in dataclasses.fields(Write)} & changes.keys()
+    own = set(Write._fields) & changes.keys()
     mine: dict[str, Any] = {"viewer": viewer(), "origin": origin(), "idempotency_expires_at": now + DAY}
     mine |= {name: changes.pop(name) for name in own}
     return Write(memory=memory(content, now, **changes), **mine)

@@ -40,7 +40,7 @@ def thought_writes(call: Call[Any, Any], body: ThoughtBody, key: str) -> Sequenc
     shared = {PARTS: 1 + len(others), WHOLE: first_id}
     writes = [_write(call, body, key, text, number, shared) for number, text in enumerate((first, *others), 1)]
     numbered = [
-        replace(write, memory=write.memory._replace(id=part_id(first_id, number)))
+        write._replace(memory=write.memory._replace(id=part_id(first_id, number)))
         for number, write in enumerate(writes, 1)
     ]
     return in_order(numbered)
@@ -61,7 +61,7 @@ def in_order(writes: Sequence[Write], last: int = 0) -> Sequence[Write]:
     for write in writes:
         last = max(write.memory.created_at, last + 1)
         later = last > write.memory.created_at
-        ordered.append(replace(write, memory=write.memory._replace(created_at=last)) if later else write)
+        ordered.append(write._replace(memory=write.memory._replace(created_at=last)) if later else write)
     return ordered
 
 

@@ -5,9 +5,8 @@ An event only says which row to read, so duplicates, reordering and replay chang
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import structlog
 
@@ -40,8 +39,7 @@ LONG_CHARS = 5_000
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A memory and its model inputs."""
 
     memory: Memory
@@ -150,7 +148,7 @@ async def _with_given(documents: Sequence[Document], vectors: Vectors, model: st
     known = await vectors.known(list(own), model)
     given = {own[name].memory.id: name for name in known}
     return [
-        replace(document, inputs={given[document.memory.id]: next(iter(document.inputs.values()))})
+        document._replace(inputs={given[document.memory.id]: next(iter(document.inputs.values()))})
         if document.memory.id in given
         else document
         for document in documents

@@ -23,7 +23,7 @@ _KEYWORDS = (
     *("workspace_id", "org", "project", "agent_id", "session_id", "memory_scope", "audience", "type", "tags", "source"),
     *("memory_id", "metadata_pairs"),
 )
-FIELD_NAMES = tuple(Fields.__dataclass_fields__)
+FIELD_NAMES = Fields._fields
 
 COMMON_MAPPING: Mapping[str, Mapping[str, Any]] = {
     **{name: {"type": "keyword"} for name in _KEYWORDS},

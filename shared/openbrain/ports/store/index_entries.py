@@ -13,8 +13,7 @@ VERIFY = "verify"
 REINDEX = "reindex"
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """Records that an index holds this revision of this memory."""
 
     memory_id: str
@@ -150,8 +149,7 @@ class ExpectedEntries(Protocol):
         excludes them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Embedded:
+class Embedded(NamedTuple):
     """All passages of one revision, by the hash of their model inputs, in order."""
 
     memory_id: str

@@ -7,7 +7,7 @@ remains from indexes, streams and files.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from openbrain.domain.access.visibility import Condition, Viewer
 from openbrain.domain.memory import Memory, Scope
@@ -17,8 +17,7 @@ PURGE = "purge"
 FORGET = "forget"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(NamedTuple):
     """Who made a write and the request behind it, for the audit and for events."""
 
     actor: str
@@ -30,8 +29,7 @@ class Origin:
     """Announce new memories at low priority: they are indexed after all live ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
+class Write(NamedTuple):
     """One memory to remember, validated and normalised. `memory.supersedes_id` names the memory it replaces."""
 
     memory: Memory
@@ -51,8 +49,7 @@ class Status(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """A write's result: the resulting (or already existing) memory, or the error."""
 
     status: Status

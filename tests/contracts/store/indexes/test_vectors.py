@@ -3,7 +3,6 @@
 import asyncio
 import math
 from array import array
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -39,7 +38,7 @@ VECTORS = {A: vector(1, 0), B: vector(0, 1), C: vector(0.6, 0.8)}
 
 def of(row: Memory, *hashes: str, **changes: Any) -> Embedded:
     given = Embedded(memory_id=row.id, workspace_id=row.workspace_id, revision=row.revision, input_hashes=hashes)
-    return replace(given, **changes)
+    return given._replace(**changes)
 
 
 async def announced(database: Database) -> list[tuple[str, CloudEvent[MemoryEmbedded]]]:

@@ -1,7 +1,5 @@
 """Comparison without reading every point: a Qdrant server counts by facets."""
 
-from dataclasses import replace
-
 import pytest
 from qdrant_client import AsyncQdrantClient
 
@@ -38,8 +36,8 @@ async def test_counts_are_those_of_the_sums() -> None:
     index = QdrantVectors(lambda: AsyncQdrantClient(":memory:"), "ob")
     await index.prepare("first", 3)
     rows = [memory() for _ in range(30)]
-    entries = [replace(vector_entry(row, EAST), bucket=number % 5) for number, row in enumerate(rows)]
-    gone = [replace(tombstone(row.id, revision=2), bucket=number % 3) for number, row in enumerate(rows[:9])]
+    entries = [vector_entry(row, EAST)._replace(bucket=number % 5) for number, row in enumerate(rows)]
+    gone = [tombstone(row.id, revision=2)._replace(bucket=number % 3) for number, row in enumerate(rows[:9])]
     await index.write("first", [*entries, *gone])
     sums, counts = await index.sums("first"), await index.sums("first", digests=False)
     assert counts == {bucket: each._replace(digests=None) for bucket, each in sums.items()}

@@ -1,6 +1,5 @@
 """Sessions: start, list, show, append turns, end with a hand-over."""
 
-from dataclasses import replace
 from typing import Any
 
 from openbrain.contract.brain.memories import RememberBody
@@ -213,7 +212,7 @@ def _write(call: Call[Any, Any], actor: Actor, given: Json, key: str = "", key_e
     submission = parsing.parse_item(RememberBody, {name: value for name, value in given.items() if value is not None})
     offer = Offer(submission=submission, actor=actor, origin=call.origin(actor))
     made = prepare(offer, clock=call.api.clock, content_policy=call.api.content_policy)
-    return replace(made, idempotency_key=key, idempotency_expires_at=key_expires_at)
+    return made._replace(idempotency_key=key, idempotency_expires_at=key_expires_at)
 
 
 def _appended(turn: int, outcome: Outcome) -> Json:

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
 from functools import partial
 
 from openbrain.contract.brain.transfer import ExportQuery, Imported, ImportQuery
@@ -90,7 +89,7 @@ async def import_file(call: Call[Nothing, ImportQuery]) -> Response:
     if call.stream is None:
         raise AssertionError("a streamed route has a stream")
     header, following, digest = await opened(call.stream)
-    landing = await lander(call.api, call.actor, replace(call.origin(), bulk=True), header, dry_run=call.query.dry_run)
+    landing = await lander(call.api, call.actor, call.origin()._replace(bulk=True), header, dry_run=call.query.dry_run)
     reading = Import(header, landing)
     await reading.read(following, digest)
     return respond(reading.report())

@@ -244,7 +244,7 @@ class SubmissionImport(_Counting):
         write = prepare(offer, clock=self.api.clock, content_policy=self.api.content_policy)
         # A stable id, so that the file may be sent again; but one per agent, as agents can't see each other's rows.
         holder = f"{self.actor.workspace_id}\0{write.memory.agent_id}"
-        return replace(write, memory=write.memory._replace(id=transfer_id(holder, line.id)))
+        return write._replace(memory=write.memory._replace(id=transfer_id(holder, line.id)))
 
     async def _unknown(self, writes: Sequence[tuple[int, str, Write]]) -> list[tuple[int, Write]]:
         """The writes whose memory the sender can't already see here, ended or not."""

@@ -1,7 +1,6 @@
 """Inserts the rows of an export unchanged, one transaction at a time."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -23,7 +22,7 @@ from openbrain.usecases.auth import OPERATORS
 _NAMING = ("superseded_by", "supersedes_id")
 """The fields in which an audit line names another memory."""
 _ERASED = json_text({"reason": Reason.ERASED.value})
-_BULK = replace(SYSTEM_ACTOR, bulk=True)
+_BULK = SYSTEM_ACTOR._replace(bulk=True)
 _LINE = tuple(memory_history.c[name] for name in ("memory_id", "version", "revision", "action", "at"))
 
 

@@ -1,7 +1,6 @@
 """Expiry of memories and idempotency keys; and the default expiry of a session's memories, by the session's policy."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sqlalchemy import Connection, delete, select
 
@@ -54,7 +53,7 @@ def _ending(write: Write, lifetimes: dict[_Key, int | None]) -> Write:
     memory = write.memory
     lifetime = lifetimes.get(_key(memory)) if _open_ended(memory) else None
     return (
-        write if lifetime is None else replace(write, memory=memory._replace(expires_at=memory.created_at + lifetime))
+        write if lifetime is None else write._replace(memory=memory._replace(expires_at=memory.created_at + lifetime))
     )
 
 

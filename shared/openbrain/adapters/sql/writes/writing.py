@@ -1,7 +1,6 @@
 """Writes of users to memories, each in one transaction."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -129,7 +128,7 @@ class SqlMemoryWrites(TimedPart):
         created = [outcome.memory for outcome in outcomes if outcome.status is Status.CREATED and outcome.memory]
         for outcome in outcomes:
             if isinstance(outcome.error, QuotaExceeded):
-                raise _NotWhole(replace(outcome, error=without(outcome.error, created)))
+                raise _NotWhole(outcome._replace(error=without(outcome.error, created)))
             if outcome.status is Status.REFUSED:
                 raise _NotWhole(outcome)
         if created and outcomes[0].status is Status.DUPLICATE:
