@@ -2,11 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache, lru_cache
 
 from openbrain.domain.events import data as events
 from openbrain.domain.events.envelope import event_type
 from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.events.versions import Decode, Older, decoder
+
+_RECENT_EVENTS = 2048
+"""Events of a stream kept for its other readers: some batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +44,12 @@ class StreamSpec:
         """The stream's name, with a placeholder if there is one per workspace."""
         return f"{self.name}.{{workspace}}" if self.per_workspace and not self.from_outside else self.name
 
+    @cache
     def decoder(self) -> Decode:
-        """Return a reader for events of any known version. It builds models, so create it once per reader."""
-        return decoder(self.name, self.data, version=self.version, older=self.older)
+        """Return a reader for events of any known version, one for all readers in this process."""
+        decode = decoder(self.name, self.data, version=self.version, older=self.older)
+        # In one process several groups read the same events.
+        return lru_cache(_RECENT_EVENTS)(decode) if len(self.groups) > 1 else decode
 
 
 SUBMITTED = StreamSpec(
