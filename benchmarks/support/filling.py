@@ -1,14 +1,17 @@
 """Fill a store with the services' own handlers, without streams."""
 
+import asyncio
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from rich.progress import track
 
 from benchmarks.support.texts import TYPES, spread, texts
 from openbrain.domain.access.permissions import Permission
+from openbrain.domain.errors import TryLater
 from openbrain.domain.events.data import MemoryStored
 from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.events.submission import Submission
@@ -24,6 +27,8 @@ from openbrain_indexer.handlers.text import project_text
 from openbrain_indexer.handlers.vectors import project_vector
 
 STEP = 500
+BUSY_S = 60
+"""How long a server may refuse writes."""
 
 
 Submitted = Callable[[int, str], Submission]
@@ -92,10 +97,21 @@ async def _index(container: Container, ids: list[str]) -> None:
     text, vectors = await container.text_generation(), await container.vector_generation()
     store, clock = container.store, container.clock
     models = container.embedder, container.token_encoder
-    failed = dict(
-        await embed_stored(events, store=store, embedder=models[0], tokens=models[1], clock=clock, batch=STEP)
+    steps = (
+        partial(embed_stored, events, store=store, embedder=models[0], tokens=models[1], clock=clock, batch=STEP),
+        partial(project_text, ids, store=store, index=container.text, generations=[text]),
+        partial(project_vector, ids, store=store, index=container.vectors, generations=[vectors]),
     )
-    failed |= await project_text(ids, store=store, index=container.text, generations=[text])
-    failed |= await project_vector(ids, store=store, index=container.vectors, generations=[vectors])
+    failed = [error for step in steps for error in (await _patiently(step)).values()]
     if failed:
         raise SystemExit(f"{len(failed)} memories could not be indexed")
+
+
+async def _patiently(step: Callable[[], Awaitable[Mapping[str, Exception]]]) -> Mapping[str, Exception]:
+    """Repeat the step while a server is too busy, as the services do."""
+    for _ in range(BUSY_S):
+        try:
+            return await step()
+        except TryLater:
+            await asyncio.sleep(1)
+    return await step()

@@ -12,6 +12,9 @@ def start() -> None:
         sys.exit(run(sys.argv[2:]))
     # numpy reads this on import. Our matrix products are small: several threads would mostly wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from openbrain.observability.gc_tuning import collect_rarely
+
+    collect_rarely()
     from openbrain_cli.main import main
 
     main()

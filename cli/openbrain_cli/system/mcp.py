@@ -89,16 +89,13 @@ async def _first(requested: asyncio.Event, ended: asyncio.Event) -> bool:
 
 
 def _server(client: "Clients", toolsets: frozenset[Toolset]) -> "MCPServer[Any]":
-    from openbrain.observability.gc_tuning import importing
+    from openbrain.observability import logs
+    from openbrain_cli.system.up import max_level
 
-    with importing():
-        from openbrain.observability import logs
-        from openbrain_cli.system.up import max_level
-
-        log_settings = settings_in_use().logs
-        # Before the SDK sets up its own logging, which quotes inputs.
-        logs.configure(log_settings.model_copy(update={"level": max_level(log_settings.level)}))
-        from openbrain_mcp.server import mcp_server
+    log_settings = settings_in_use().logs
+    # Before the SDK sets up its own logging, which quotes inputs.
+    logs.configure(log_settings.model_copy(update={"level": max_level(log_settings.level)}))
+    from openbrain_mcp.server import mcp_server
 
     return mcp_server(client, toolsets)
 

@@ -1,7 +1,6 @@
 """What reconciliation needs from an index, on each adapter of both kinds."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -77,7 +76,7 @@ def vectors(vector_index: Any) -> Accountable:
 async def _sums(index: Accountable) -> None:
     assert await index.sums() == {}
     assert await index.highest() == 0
-    one, other, third = (replace(index.entry(memory(), revision=number), bucket=7) for number in (1, 2, 3))
+    one, other, third = (index.entry(memory(), revision=number)._replace(bucket=7) for number in (1, 2, 3))
     alone = index.entry(memory())._replace(bucket=1023)
     gone = tombstone(memory().id, revision=9)._replace(bucket=7)
     lone = tombstone(memory().id, revision=4)._replace(bucket=0)
@@ -90,7 +89,7 @@ async def _sums(index: Accountable) -> None:
     assert await index.highest() == 9
     # Replacing an entry replaces its part of the sum.
     await index.write(
-        replace(one, revision=5, digest=2**32 - 1), Tombstone(id=other.id, memory_id=other.id, revision=5, bucket=7)
+        one._replace(revision=5, digest=2**32 - 1), Tombstone(id=other.id, memory_id=other.id, revision=5, bucket=7)
     )
     assert (await index.sums())[7] == Sum(2, 2**32 - 1 + third.digest, 2)
 
@@ -112,7 +111,7 @@ async def _in_buckets(index: Accountable) -> None:
 async def _not_visible(index: Accountable) -> None:
     """Entries that a search does not see yet are counted at once."""
     for number in range(1, 6):
-        entry = replace(index.entry(memory(), revision=number), bucket=number)
+        entry = index.entry(memory(), revision=number)._replace(bucket=number)
         await index.write(entry, visible=False)
         assert (await index.sums())[number] == Sum(1, entry.digest, 0)
         await index.write(tombstone(entry.id, revision=10 + number)._replace(bucket=number), visible=False)

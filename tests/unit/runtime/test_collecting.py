@@ -35,6 +35,17 @@ assert (gc.get_freeze_count(), gc.get_threshold()) == (0, before)
 """)
 
 
+def test_a_command_collects_rarely() -> None:
+    run("""
+import contextlib, sys
+from openbrain_cli import start
+sys.argv = ["openbrain", "version"]
+with contextlib.suppress(SystemExit):
+    start()
+assert gc.get_threshold()[0] == 20_000
+""")
+
+
 def test_what_the_process_froze_itself_stays_frozen() -> None:
     run("""
 gc.freeze()

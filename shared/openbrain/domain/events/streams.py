@@ -44,12 +44,16 @@ class StreamSpec:
         """The stream's name, with a placeholder if there is one per workspace."""
         return f"{self.name}.{{workspace}}" if self.per_workspace and not self.from_outside else self.name
 
-    @cache
     def decoder(self) -> Decode:
         """Return a reader for events of any known version, one for all readers in this process."""
-        decode = decoder(self.name, self.data, version=self.version, older=self.older)
-        # In one process several groups read the same events.
-        return lru_cache(_RECENT_EVENTS)(decode) if len(self.groups) > 1 else decode
+        return _decoder(self)
+
+
+@cache
+def _decoder(spec: StreamSpec) -> Decode:
+    decode = decoder(spec.name, spec.data, version=spec.version, older=spec.older)
+    # In one process several groups read the same events.
+    return lru_cache(_RECENT_EVENTS)(decode) if len(spec.groups) > 1 else decode
 
 
 SUBMITTED = StreamSpec(
