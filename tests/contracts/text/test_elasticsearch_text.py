@@ -15,6 +15,7 @@ from openbrain.adapters.elasticsearch.connection import COMMON_MAPPING
 from openbrain.adapters.elasticsearch.text import BUILDER, ElasticsearchText, plain_names
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
 from tests.servers.processes.process import Server, ServerProcess
+from tests.support.indexes.ended_tests import delete_later
 from tests.support.indexes.entries import EVERYTHING, memory, new_id, text_entry, tombstone
 from tests.support.waiting import PATIENCE_S
 
@@ -41,8 +42,10 @@ class Place:
 
 @pytest.fixture
 async def place(elasticsearch_server: Server) -> AsyncIterator[Place]:
-    async with AsyncElasticsearch(elasticsearch_server.url, request_timeout=PATIENCE_S) as raw:
-        yield Place(elasticsearch_server.url, f"test{uuid.uuid4().hex[:12]}", raw)
+    url, prefix = elasticsearch_server.url, f"test{uuid.uuid4().hex[:12]}"
+    async with AsyncElasticsearch(url, request_timeout=PATIENCE_S) as raw:
+        yield Place(url, prefix, raw)
+    delete_later(url, prefix)
 
 
 @pytest.fixture

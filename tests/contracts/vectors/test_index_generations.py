@@ -10,6 +10,7 @@ from openbrain.domain.errors import TryLater
 from openbrain.ports.index import TextIndex, VectorIndex
 from tests.servers.processes.process import Server
 from tests.support.indexes.adapters import DIMENSIONS
+from tests.support.indexes.ended_tests import delete_later
 from tests.support.indexes.entries import EVERYTHING, direction, memory, text_entry, vector_entry
 
 
@@ -74,3 +75,4 @@ async def test_the_alias_for_outsiders_follows(elasticsearch_server: Server) -> 
     assert (await client.count(index=f"{base}-text"))["count"] == 1
     await text.close()
     await vectors.close()
+    delete_later(url, base)

@@ -13,6 +13,7 @@ from openbrain.adapters.qdrant.vectors import QdrantVectors
 from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 from openbrain.adapters.tantivy import TantivyText
 from openbrain.ports.index import TextIndex, VectorIndex
+from tests.support.indexes.ended_tests import delete_later
 
 DIMENSIONS = 4
 
@@ -30,6 +31,8 @@ async def text_index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIte
     await index.prepare(f"{name}-text-1")
     yield index, f"{name}-text-1"
     await index.close()
+    if request.param == "elasticsearch":
+        delete_later(url, name)
 
 
 @pytest.fixture(params=["qdrant-edge", "qdrant-local", "elasticsearch-knn"])
@@ -47,3 +50,5 @@ async def vector_index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncI
     await index.prepare(f"{name}-vectors-1", DIMENSIONS)
     yield index, f"{name}-vectors-1"
     await index.close()
+    if request.param == "elasticsearch-knn":
+        delete_later(url, name)

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from elasticsearch import AsyncElasticsearch
 from qdrant_client import AsyncQdrantClient
 
 from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
@@ -20,9 +19,9 @@ from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import Tombstone, VectorEntry, VectorIndex
 from tests.servers.processes.process import Server
+from tests.support.indexes.ended_tests import delete_later
 from tests.support.indexes.entries import EVERYTHING, direction
 from tests.support.processes import made_once
-from tests.support.waiting import PATIENCE_S
 
 GENERATION = "first"
 DIMENSIONS = 4
@@ -56,10 +55,7 @@ async def engine(
     else:
         server: Server = request.getfixturevalue("elasticsearch_server")
         yield Engine(lambda: ElasticsearchVectors(server.url, first_part, 10, True, 60), shared=True)
-        async with AsyncElasticsearch(server.url, request_timeout=PATIENCE_S) as client:
-            ours = await client.indices.get(index=f"{first_part}-*", expand_wildcards="all")
-            await client.indices.delete(index=",".join(ours))
-            await client.indices.delete_index_template(name=f"{first_part}-vectors")
+        delete_later(server.url, first_part)
 
 
 @pytest.fixture

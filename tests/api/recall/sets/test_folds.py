@@ -13,6 +13,7 @@ from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
 from openbrain.adapters.qdrant.vectors import QdrantVectors
 from openbrain.contract.brain.recall import Recalled
 from tests.support.api.brain import Brain, http, offer, remembered
+from tests.support.indexes.ended_tests import delete_later
 
 RECALL = "/v1/brain/recall"
 PORT = "The staging database listens on port 5433"
@@ -40,6 +41,8 @@ async def on_engines(request: pytest.FixtureRequest, brain: Brain) -> AsyncItera
         if ours is not own:
             await ours.close()
     brain.text, brain.vectors = text, vectors
+    if request.param == "elasticsearch":
+        delete_later(url, name)
 
 
 @pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning")
