@@ -283,6 +283,15 @@ def test_an_answer_has_an_end(each: int, budget: int, shown: list[int]) -> None:
         ("brain_remember", {"content": "x", "type": "opinion"}, "brain_remember: type must be one of fact, "),
         ("brain_list", {"limit": "many"}, "brain_list: limit must be a whole number"),
         ("brain_forget", {"id": ["x"]}, "brain_forget: id must be text"),
+        (
+            "brain_list",
+            {"projekt": "shop"},
+            "brain_list: projekt is unknown: there are org, project, type, agent_id, include_scopes, limit, ",
+        ),
+        ("brain_recall", {"query": "x", "filter": {"projekt": "shop"}}, "brain_recall: filter.projekt is unknown"),
+        ("brain_remember", {"content": "x", "type": "fact", "scope": "agent"}, "brain_remember: scope is unknown: "),
+        ("brain_tick", {"dryrun": True}, "brain_tick: dryrun is unknown: there are dry_run, no_ai"),
+        ("brain_subscribe", {"query": "x", "tag": ["y"]}, "brain_subscribe: tag is unknown: "),
     ],
 )
 async def test_arguments_that_a_tool_does_not_take_are_told_in_a_sentence(
@@ -297,6 +306,22 @@ async def test_arguments_that_a_tool_does_not_take_are_told_in_a_sentence(
     assert "pydantic" not in text(refused)
     assert "input" not in text(refused)
     assert "\n" not in text(refused)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("brain_list", {"toolCallId": "call_1", "sessionId": "s", "action": "sendMessage", "chatInput": "Hello"}),
+        ("brain_tags", {"workspace_id": "w9", "_meta": {}}),
+        ("brain_list", {"tag": None}),
+        ("stats", {"random_string": "x"}),
+    ],
+)
+async def test_what_hosts_add_to_every_call_refuses_none(brain: Brain, tool: str, given: dict[str, Any]) -> None:
+    async with tools(brain, await brain.key()) as client:
+        answered = await client.call_tool(tool, given)
+
+    assert not answered.is_error, text(answered)
 
 
 async def test_how_sure_a_memory_must_be_is_described_as_such(brain: Brain) -> None:
