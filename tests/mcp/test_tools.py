@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult
 
+from openbrain.domain.access.permissions import Permission
 from openbrain_api.memories.context import fenced_text
 from openbrain_mcp.tools import answers, fence
 from tests.mcp.support import fields, text, tools
@@ -177,6 +178,18 @@ async def test_any_first_line_of_a_message_makes_a_title(brain: Brain, message: 
     async with tools(brain, await brain.key()) as asked:
         fields(await asked.call_tool("channel_publish", {"channel": "ci", "message": message}))
         assert f"title: {title}\n" in text(await asked.call_tool("brain_signals", {}))
+
+
+async def test_an_alarm_whose_halt_was_resumed_is_not_said_to_halt_everyone(brain: Brain) -> None:
+    burning = {"source": "ci", "severity": "nuclear", "title": "wrong prices"}
+    async with tools(brain, await brain.key(permissions=frozenset(Permission))) as client:
+        first = await client.call_tool("brain_signal_raise", burning)
+        async with http(brain.app(), await brain.key(permissions=frozenset(Permission))) as api:
+            await api.post(f"/v1/amygdala/halts/{fields(first)['halt_id']}/resume", json={})
+        again = await client.call_tool("brain_signal_raise", burning)
+
+    assert "; everyone halts: " in text(first)
+    assert f"; nobody halts: {fields(first)['halt_id']} was resumed" in text(again)
 
 
 async def test_text_that_is_json_stays_text(brain: Brain) -> None:

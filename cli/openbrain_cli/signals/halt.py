@@ -32,6 +32,7 @@ Within = Annotated[
 ]
 Every = Annotated[bool, typer.Option("--all", help="Also list halts that have ended.")]
 NAMED = 20
+OPEN = "open"
 
 
 @app.command("raise")
@@ -59,7 +60,14 @@ def raise_halt(
     made = to.ask(lambda brain: brain.raise_halt(title=" ".join(title), **fields))
     if json:
         as_json(made)
-    elif made.halt is not None:
+    if made.halt is not None and made.halt.state.value != OPEN:
+        raise Conflict(
+            f"nobody halts: the halt of this cause, {made.halt.id}, was {made.halt.state.value}, and its signal is "
+            f"open. Resolve it (openbrain signals resolve {made.halt.signal_id}), then raise the halt again"
+        )
+    if json:
+        return
+    if made.halt is not None:
         print(f"{made.halt.id}  {made.halt.state.value}  {made.halt.scope.value}")
         say(f"see who has stopped: openbrain halt status {made.halt.id}")
     else:

@@ -84,7 +84,7 @@ def raise_signal(
         print(f"{made.signal.id}  {made.status.value}  {made.signal.broadcast_severity.value}  x{made.signal.count}")
     else:
         print(made.status.value)
-    if made.halt is not None:
+    if made.halt is not None and made.halt.state.value == "open":
         say(f"the fleet is halted ({made.halt.scope.value}): openbrain halt resume {made.halt.id}")
 
 
