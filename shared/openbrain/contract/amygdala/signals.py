@@ -216,9 +216,7 @@ class SignalRaised(Answer):
 
     status: RaiseStatus
     signal: SignalAnswer | None = Field(description="The signal after the raise.")
-    halt: HaltAnswer | None = Field(
-        description="The halt of that signal, if any. `state` says whether it is in force: no raise reopens one."
-    )
+    halt: HaltAnswer | None = Field(description="The halt of that signal, if any; `state` says whether it is in force.")
 
 
 class SignalList(Answer):
