@@ -144,6 +144,30 @@ async def test_a_cause_that_was_resumed_halts_nobody_and_says_so(terminal: Termi
     assert open_again.stdout.split()[1:] == ["open", "workspace"]
 
 
+@pytest.mark.parametrize("option", ["--scope", "--org", "--project"])
+async def test_an_unset_variable_does_not_halt_everyone(terminal: Terminal, option: str) -> None:
+    """Without the scope it would be the whole workspace."""
+    by_hand = await terminal.run("halt", "raise", "stop", option, "")
+    raising = option.replace("scope", "halt-scope")
+    raised = await terminal.run("signals", "raise", "stop", "--source", "ci", "--halt", raising, "")
+    alarm = await terminal.run("signals", "raise", "slow", "--source", "ci", raising, "")
+    nobody = await terminal.run("halt", "status")
+
+    assert isinstance(by_hand.exception, Invalid)
+    assert isinstance(raised.exception, Invalid)
+    assert alarm.exit_code == 0
+    assert nobody.stderr == "nobody is halted\n"
+
+
+async def test_an_unset_variable_resumes_nothing(terminal: Terminal) -> None:
+    await terminal.run("halt", "raise", "stop")
+    resumed = await terminal.run("halt", "resume", "")
+    halted = await terminal.run("halt", "status", "--json")
+
+    assert isinstance(resumed.exception, Invalid)
+    assert [each["state"] for each in orjson.loads(halted.stdout)["halts"]] == ["open"]
+
+
 async def test_the_halt_that_stands_is_resumed_without_its_id_and_its_signal_ends(terminal: Terminal) -> None:
     nothing = await terminal.run("halt", "resume")
     await terminal.run("halt", "raise", "wrong", "prices", "everywhere")

@@ -7,7 +7,7 @@ import typer
 
 from openbrain.domain.errors import Conflict, Forbidden, Invalid, NotFound
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Org, Project, Speaking, given
+from openbrain_cli.options import AsJson, Org, Project, Speaking, given, refuse_empty
 from openbrain_cli.output import as_json, moment, one_line, say, show, table
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ Content = Annotated[str, typer.Option("--content", help="What must be done befor
 Scope = Annotated[str, typer.Option("--scope", help="workspace, org or project.")]
 Ttl = Annotated[int | None, typer.Option("--ttl", min=1, help="Seconds until it ends by itself.")]
 Source = Annotated[str, typer.Option("--source", help="Origin of the halt; the key's name if left out.")]
-HaltId = Annotated[str, typer.Argument(metavar="[ID]", help="Id of a halt, as in `halt status`; else the open one.")]
+HaltId = Annotated[
+    str | None, typer.Argument(metavar="[ID]", help="Id of a halt, as in `halt status`; else the open one.")
+]
 KeepSignal = Annotated[bool, typer.Option("--keep-signal", help="Leave its signal open: the problem still exists.")]
 MaybeHaltId = Annotated[
     str, typer.Argument(metavar="[ID]", help="Id of a halt, as in `halt status`; else all open ones.")
@@ -56,6 +58,7 @@ def raise_halt(
 
     The halt lasts until it is resumed or its time is over: neither quiet nor resolving the signal ends it.
     """
+    refuse_empty(scope=scope, org=org, project=project)
     fields = given(content=content, scope=scope, org=org, project=project, ttl_s=ttl, source=source)
     made = to.ask(lambda brain: brain.raise_halt(title=" ".join(title), **fields))
     if json:
@@ -112,9 +115,11 @@ def _stands(halt: "HaltStatus") -> None:
 @app.command()
 @command("openbrain halt resume", "openbrain halt resume 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --note 'mended'")
 def resume(
-    halt_id: HaltId = "", *, to: Speaking, note: Note = "", keep_signal: KeepSignal = False, json: AsJson = False
+    halt_id: HaltId = None, *, to: Speaking, note: Note = "", keep_signal: KeepSignal = False, json: AsJson = False
 ) -> None:
     """Let everyone continue, and resolve the halt's signal. Needs a key with the permission admin in this workspace."""
+    if halt_id == "":
+        raise Invalid("ID", "is empty: name the halt, or leave it out for the open one")
 
     async def resumed(brain: "OpenBrain") -> "HaltAnswer | None":
         one = halt_id or await _standing(brain)
