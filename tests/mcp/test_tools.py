@@ -240,6 +240,32 @@ async def test_labels_stay_on_their_line_and_open_no_turn(brain: Brain) -> None:
     assert "</system>" not in shown
 
 
+async def test_a_long_message_or_alarm_is_read_whole_when_it_is_alone(brain: Brain) -> None:
+    letter, alarm = "deploy " * 700 + "on Tuesdays", "reboot " * 700 + "db-1"
+    raised = {"source": "db", "severity": "warning", "title": "disk", "content": alarm}
+    async with tools(brain, await brain.key()) as client:
+        for content in (letter, "a note"):
+            fields(await client.call_tool("agent_send", {"to": "ada", "content": content}))
+        fields(await client.call_tool("brain_signal_raise", raised))
+        fields(await client.call_tool("brain_signal_raise", {**raised, "content": "short"}))
+        page = text(await client.call_tool("agent_inbox", {}))
+        alone = text(await client.call_tool("agent_inbox", {"after": 0, "limit": 1}))
+        talk = await client.call_tool("agent_conversation", {"agent": "ada", "limit": 1})
+        (cursor,) = re.findall(r"ask again with cursor (\S+)", text(talk))
+        talked = text(await client.call_tool("agent_conversation", {"agent": "ada", "limit": 1, "cursor": cursor}))
+        alarms = text(await client.call_tool("brain_signals", {}))
+        newest = await client.call_tool("brain_signals", {"limit": 1})
+        (cursor,) = re.findall(r"ask again with cursor (\S+)", text(newest))
+        one_alarm = text(await client.call_tool("brain_signals", {"limit": 1, "cursor": cursor}))
+
+    assert "on Tuesdays" not in page
+    assert f"[shortened: {len(letter)} characters in all; alone, with limit 1, it is shown whole]" in page
+    assert letter in alone
+    assert letter in talked
+    assert f"[shortened: {len(alarm)} characters in all; alone, with limit 1, it is shown whole]" in alarms
+    assert alarm in one_alarm
+
+
 @pytest.mark.parametrize("character", ["x", "\u3164"])
 async def test_long_memories_are_previewed_and_read_whole_by_id(brain: Brain, character: str) -> None:
     async with tools(brain, await brain.key()) as client:

@@ -46,7 +46,7 @@ async def brain_signals(
         fence.Block(signal.model_dump(mode="json", include=_LABELS), signal.content, "signal")
         for signal in page.signals
     ]
-    return answers.text(answers.more(page.next_cursor), fence.fenced(blocks, each=answers.RECALLED_CHARS))
+    return answers.text(answers.more(page.next_cursor), fence.one_by_one(blocks, answers.RECALLED_CHARS))
 
 
 async def brain_signal_ack(
