@@ -246,6 +246,7 @@ async def test_a_long_message_or_alarm_is_read_whole_when_it_is_alone(brain: Bra
     async with tools(brain, await brain.key()) as client:
         for content in (letter, "a note"):
             fields(await client.call_tool("agent_send", {"to": "ada", "content": content}))
+            brain.clock.advance(1)
         fields(await client.call_tool("brain_signal_raise", raised))
         brain.clock.advance(1)
         fields(await client.call_tool("brain_signal_raise", {**raised, "content": "short"}))
