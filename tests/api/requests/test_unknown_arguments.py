@@ -112,6 +112,20 @@ async def test_a_limit_that_is_misspelt_is_not_left_out(
     assert [key["id"] for key in keys] == [key_id]
 
 
+@pytest.mark.parametrize("more", [{"orgs": ["acme"]}, {"min_severty": "critical"}])
+async def test_a_limit_that_a_webhook_does_not_know_is_not_left_out(more: dict[str, Any], brain: Brain) -> None:
+    """Without it more would be posted to a foreign address."""
+    webhooks = changed(brain.settings.webhooks, enabled=True, hosts=("hooks.example.org",))
+    app = replace(brain, settings=brain.settings.model_copy(update={"webhooks": webhooks})).app()
+    async with http(app, await brain.key(permissions=frozenset(Permission))) as client:
+        body = {"url": "https://hooks.example.org/a", **more}
+        wrong = await client.post("/v1/amygdala/webhooks", json=body)
+        made = (await client.get("/v1/amygdala/webhooks")).json()["webhooks"]
+
+    assert "is unknown: there are url, min_severity" in refused(wrong, 422, next(iter(more)))["message"]
+    assert made == []
+
+
 def test_every_removal_knows_its_arguments() -> None:
     lax = [
         f"{route.method} {route.path}"
