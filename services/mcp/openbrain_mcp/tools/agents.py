@@ -127,9 +127,8 @@ async def brain_unsubscribe(
 
 
 def _messages(received: "Iterable[MessageAnswer]") -> str:
-    return fence.fenced(
-        [fence.Block(_message_labels(item), item.content, "message") for item in received], each=answers.RECALLED_CHARS
-    )
+    blocks = [fence.Block(_message_labels(item), item.content, "message") for item in received]
+    return fence.one_by_one(blocks, answers.RECALLED_CHARS)
 
 
 def _message_labels(message: "MessageAnswer") -> dict[str, object]:
