@@ -70,7 +70,8 @@ def test_the_default_vault_of_this_machine_has_one_writer_too(
     locked: list[str] = []
 
     @asynccontextmanager
-    async def writer(_: Leases, workspace_id: str, *, wait_s: float) -> AsyncIterator[None]:
+    async def writer(_: Leases | None, workspace_id: str, folder: Folder, *, wait_s: float) -> AsyncIterator[None]:
+        assert folder.root == root.resolve()
         locked.append(workspace_id)
         yield
 
