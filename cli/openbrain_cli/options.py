@@ -79,20 +79,25 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Maxim
 Cursor = Annotated[str | None, typer.Option("--cursor", help="Continue after the previous page.")]
 Wait = Annotated[int, typer.Option("--wait", min=0, help="Wait up to this many seconds until it can be found.")]
 
-_AGO = re.compile(r"(\d{1,9})([smhdw])")
+AGO = re.compile(r"(\d{1,9})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def given_time(written: str) -> datetime:
     """Return the time of an ISO date or time, or of `24h` or `7d` before now."""
     try:
-        if ago := _AGO.fullmatch(written.strip()):
+        if ago := AGO.fullmatch(written.strip()):
             return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         return datetime.fromisoformat(written.strip())
     except (ValueError, OverflowError):
         raise typer.BadParameter(
             f"{written!r} is no time: give a day (2026-01-31), a time (2026-01-31T12:00:00Z) or how long ago (24h, 7d)"
         ) from None
+
+
+def given_moment(written: str) -> str:
+    """Return the time of `given_time` as ISO text with a zone, UTC if none was given."""
+    return _zoned(given_time(written)).isoformat()
 
 
 Since = Annotated[
