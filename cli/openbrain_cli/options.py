@@ -4,6 +4,7 @@ import asyncio
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -79,6 +80,7 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Maxim
 Cursor = Annotated[str | None, typer.Option("--cursor", help="Continue after the previous page.")]
 Wait = Annotated[int, typer.Option("--wait", min=0, help="Wait up to this many seconds until it can be found.")]
 
+FILE_BYTES = 256 << 20
 AGO = re.compile(r"(\d{1,9})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -209,15 +211,19 @@ def _zoned(value: datetime) -> datetime:
 
 
 def file_bytes(path: Path) -> bytes:
-    """The content of a file that the user names; `-` is standard input. `NotFound` or `SetupError` if unreadable."""
-    if str(path) == "-":
-        return sys.stdin.buffer.read()
+    """The content of a file that the user names; `-` is standard input. `NotFound` or `SetupError` if unreadable,
+    `Invalid` if it is too long, as a device without an end."""
     try:
-        return path.expanduser().read_bytes()
+        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.expanduser().open("rb") as file:
+            content = file.read(FILE_BYTES + 1)
     except FileNotFoundError:
         raise NotFound(f"there is no file {path}: check its path") from None
     except OSError as error:
         raise SetupError(f"{path} can't be read: {error.strerror}") from None
+    if len(content) > FILE_BYTES:
+        name = "standard input" if str(path) == "-" else path
+        raise Invalid("", f"{name} has more than {FILE_BYTES >> 20} MiB: split it")
+    return content
 
 
 def file_text(path: Path) -> str:

@@ -106,7 +106,9 @@ def post(
     json: AsJson = False,
 ) -> None:
     """Write a lesson, milestone, signal or decision to its place in the vault."""
-    content = sys.stdin.read() if text == "-" else text
+    from openbrain.contract.vault.pages import POST_CHARS
+
+    content = sys.stdin.read(POST_CHARS + 1) if text == "-" else text
     attrs = given(source=source, severity=severity)
     done = to.ask(lambda brain: brain.post_marker(kind, content, attrs, idempotency_key=idempotency_key))
     if json:
