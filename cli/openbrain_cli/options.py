@@ -190,6 +190,13 @@ def refuse_empty(**options: str | None) -> None:
             raise Invalid(f"--{name}", "has no value: leave it out, or give it one")
 
 
+def filled(name: str, text: str) -> str:
+    """Return the text. Raise `Invalid` if it is blank, as of an unset variable."""
+    if not text.strip():
+        raise Invalid(name, "is empty")
+    return text
+
+
 def _members(pairs: Iterable[str]) -> dict[str, str] | None:
     members: dict[str, str] = {}
     for pair in pairs:
