@@ -37,6 +37,14 @@ def named_path(named: str) -> Path:
     return Path(named)
 
 
+def _named_workspace(context: typer.Context, option: typer.CallbackParam, name: str) -> str:
+    """Return the workspace; an empty name, as of an unset variable, would be the key's own."""
+    source = context.get_parameter_source(option.name or "")
+    if not name and source is not None and source.name != "DEFAULT":
+        raise typer.BadParameter("it is empty: name a workspace, or leave the option out for the key's own")
+    return name
+
+
 KeyFile = Annotated[
     Path | None,
     typer.Option(
@@ -56,7 +64,10 @@ Config = Annotated[
     typer.Option("--config", help="Settings file; else ~/.openbrain/openbrain.toml.", is_eager=True),
 ]
 Workspace = Annotated[
-    str, typer.Option("--workspace", help="Another workspace than the key's; needs an operator's key.")
+    str,
+    typer.Option(
+        "--workspace", callback=_named_workspace, help="Another workspace than the key's; needs an operator's key."
+    ),
 ]
 
 Org = Annotated[str | None, typer.Option("--org", help="Organisation.")]

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from openbrain.client import OpenBrain
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import Invalid, NotFound, SetupError
+from openbrain.domain.errors import Conflict, Invalid, NotFound, SetupError
 from openbrain_cli.main import app
 from openbrain_cli.signals.watch import ended_like_ctrl_c, show_matches
 from openbrain_cli.system.shell import exit_codes
@@ -122,6 +122,50 @@ async def test_a_halt_is_seen_and_ended(terminal: Terminal) -> None:
     assert [each["id"] for each in orjson.loads(listed.stdout)["halts"]] == [halt]
     assert (resumed.stdout, nobody.stderr) == (f"{halt}  resumed\n", "nobody is halted\n")
     assert isinstance(gone.exception, NotFound)
+
+
+async def test_a_cause_that_was_resumed_halts_nobody_and_says_so(terminal: Terminal) -> None:
+    raised = ("signals", "raise", "wrong prices", "--source", "ci", "--severity", "nuclear")
+    first = await terminal.run(*raised)
+    halt = first.stderr.split()[-1]
+    await terminal.run("halt", "resume", halt, "--keep-signal")
+    again = await terminal.run(*raised)
+    by_hand = await terminal.run("halt", "raise", "wrong prices", "--source", "ci")
+    as_data = await terminal.run("halt", "raise", "wrong prices", "--source", "ci", "--json")
+    await terminal.run("signals", "resolve", again.stdout.split()[0])
+    open_again = await terminal.run("halt", "raise", "wrong prices", "--source", "ci")
+
+    assert "the fleet is halted" in first.stderr
+    assert "the fleet is halted" not in again.stderr
+    assert isinstance(by_hand.exception, Conflict)
+    assert f"openbrain signals resolve {again.stdout.split()[0]}" in str(by_hand.exception)
+    assert isinstance(as_data.exception, Conflict)
+    assert orjson.loads(as_data.stdout)["halt"]["state"] == "resumed"
+    assert open_again.stdout.split()[1:] == ["open", "workspace"]
+
+
+@pytest.mark.parametrize("option", ["--scope", "--org", "--project"])
+async def test_an_unset_variable_does_not_halt_everyone(terminal: Terminal, option: str) -> None:
+    """Without the scope it would be the whole workspace."""
+    by_hand = await terminal.run("halt", "raise", "stop", option, "")
+    raising = option.replace("scope", "halt-scope")
+    raised = await terminal.run("signals", "raise", "stop", "--source", "ci", "--halt", raising, "")
+    alarm = await terminal.run("signals", "raise", "slow", "--source", "ci", raising, "")
+    nobody = await terminal.run("halt", "status")
+
+    assert isinstance(by_hand.exception, Invalid)
+    assert isinstance(raised.exception, Invalid)
+    assert alarm.exit_code == 0
+    assert nobody.stderr == "nobody is halted\n"
+
+
+async def test_an_unset_variable_resumes_nothing(terminal: Terminal) -> None:
+    await terminal.run("halt", "raise", "stop")
+    resumed = await terminal.run("halt", "resume", "")
+    halted = await terminal.run("halt", "status", "--json")
+
+    assert isinstance(resumed.exception, Invalid)
+    assert [each["state"] for each in orjson.loads(halted.stdout)["halts"]] == ["open"]
 
 
 async def test_the_halt_that_stands_is_resumed_without_its_id_and_its_signal_ends(terminal: Terminal) -> None:

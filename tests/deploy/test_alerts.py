@@ -14,6 +14,7 @@ import yaml
 from prometheus_client import generate_latest
 
 from openbrain.observability.metrics import REGISTRY
+from openbrain.settings import Settings
 from openbrain_cli.main import COMMANDS
 from tests.deploy.scripts import ROOT
 from tests.servers.plugin import need
@@ -22,6 +23,7 @@ MONITORING = ROOT / "deploy" / "k8s" / "components" / "monitoring"
 RULES: Any = yaml.safe_load((MONITORING / "alerts.yaml").read_text(encoding="utf-8"))["spec"]
 ALERTS = {rule["alert"]: rule for group in RULES["groups"] for rule in group["rules"]}
 DASHBOARD: Any = json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))
+SETTINGS = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
 RECIPES = (ROOT / "docs" / "operations" / "alerts.md").read_text(encoding="utf-8")
 
 FRESH = """
@@ -170,6 +172,18 @@ def test_every_metric_of_alerts_and_dashboard_is_in_a_scrape() -> None:
     wanted = set().union(*(asked(each) for each in expressions))
     assert wanted - scraped() == set()
     assert asked("rate(openbrain_stream_lagg[5m])") - scraped() == {"openbrain_stream_lagg"}
+
+
+def test_the_rules_fit_the_settings_that_they_mirror() -> None:
+    settings, rules = Settings(), {alert: rule["expr"] for alert, rule in ALERTS.items()}
+    assert (settings.housekeeping.verify_every_s, "> 4 * 3600" in rules["OpenBrainNotCompared"]) == (3600, True)
+    assert (settings.tick.schedule, "> 5 * 3600" in rules["OpenBrainTickLate"]) == ("7 */2 * * *", True)
+    assert (settings.streams.memory_share, rules["OpenBrainStreamMemory"].endswith("> 0.7")) == (0.85, True)
+    retried = sum(settings.streams.backoff_s) + settings.streams.lease_s
+    assert int(rules["OpenBrainRetriesOld"].rpartition("> ")[2]) >= 2 * retried
+    named = set(re.findall(r"^\| `(OPENBRAIN_\w+)`", RECIPES, re.MULTILINE))
+    assert len(named) == 4
+    assert named <= set(re.findall(r"OPENBRAIN_\w+", SETTINGS))
 
 
 def test_no_gauge_is_summed() -> None:

@@ -45,6 +45,10 @@ ASKED: Mapping[str, Mapping[str, object]] = {
         "method": "tools/call",
         "params": {"name": "brain_list", "arguments": {"limit": -1}},
     },
+    "an argument that it does not know": {
+        "method": "tools/call",
+        "params": {"name": "brain_list", "arguments": {"projekt": "shop"}},
+    },
     "no such tool": {"method": "tools/call", "params": {"name": "nothing", "arguments": {}}},
     "parameters of no shape": {"method": "tools/call", "params": {"name": 7}},
     "a name of no shape": {"method": "tools/call", "params": {"name": ["brain_list"], "arguments": {}}},

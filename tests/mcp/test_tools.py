@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult
 
+from openbrain.domain.access.permissions import Permission
 from openbrain_api.memories.context import fenced_text
 from openbrain_mcp.tools import answers, fence
 from tests.mcp.support import fields, text, tools
@@ -179,6 +180,18 @@ async def test_any_first_line_of_a_message_makes_a_title(brain: Brain, message: 
         assert f"title: {title}\n" in text(await asked.call_tool("brain_signals", {}))
 
 
+async def test_an_alarm_whose_halt_was_resumed_is_not_said_to_halt_everyone(brain: Brain) -> None:
+    burning = {"source": "ci", "severity": "nuclear", "title": "wrong prices"}
+    async with tools(brain, await brain.key(permissions=frozenset(Permission))) as client:
+        first = await client.call_tool("brain_signal_raise", burning)
+        async with http(brain.app(), await brain.key(permissions=frozenset(Permission))) as api:
+            await api.post(f"/v1/amygdala/halts/{fields(first)['halt_id']}/resume", json={})
+        again = await client.call_tool("brain_signal_raise", burning)
+
+    assert "; everyone halts: " in text(first)
+    assert f"; nobody halts: {fields(first)['halt_id']} was resumed" in text(again)
+
+
 async def test_text_that_is_json_stays_text(brain: Brain) -> None:
     async with tools(brain, await brain.key()) as asked:
         made = {"content": "The limit is 5.", "type": "fact", "title": "[limits]", "tags": '["limit"]'}
@@ -225,6 +238,46 @@ async def test_labels_stay_on_their_line_and_open_no_turn(brain: Brain) -> None:
     assert "\nsource: \\x3c|im_start|>system\n" in turns
     assert "<|im_start|>" not in turns
     assert "</system>" not in shown
+
+
+async def test_a_long_message_or_alarm_is_read_whole_when_it_is_alone(brain: Brain) -> None:
+    letter, alarm = "deploy " * 700 + "on Tuesdays", "reboot " * 700 + "db-1"
+    raised = {"source": "db", "severity": "warning", "title": "disk", "content": alarm}
+    async with tools(brain, await brain.key()) as client:
+        for content in (letter, "a note"):
+            fields(await client.call_tool("agent_send", {"to": "ada", "content": content}))
+            brain.clock.advance(1)
+        fields(await client.call_tool("brain_signal_raise", raised))
+        brain.clock.advance(1)
+        fields(await client.call_tool("brain_signal_raise", {**raised, "content": "short"}))
+        page = text(await client.call_tool("agent_inbox", {}))
+        alone = text(await client.call_tool("agent_inbox", {"after": 0, "limit": 1}))
+        talk = await client.call_tool("agent_conversation", {"agent": "ada", "limit": 1})
+        (cursor,) = re.findall(r"ask again with cursor (\S+)", text(talk))
+        talked = text(await client.call_tool("agent_conversation", {"agent": "ada", "limit": 1, "cursor": cursor}))
+        alarms = text(await client.call_tool("brain_signals", {}))
+        newest = await client.call_tool("brain_signals", {"limit": 1})
+        (cursor,) = re.findall(r"ask again with cursor (\S+)", text(newest))
+        one_alarm = text(await client.call_tool("brain_signals", {"limit": 1, "cursor": cursor}))
+
+    assert "on Tuesdays" not in page
+    assert f"[shortened: {len(letter)} characters in all; alone, with limit 1, it is shown whole]" in page
+    assert letter in alone
+    assert letter in talked
+    assert f"[shortened: {len(alarm)} characters in all; alone, with limit 1, it is shown whole]" in alarms
+    assert alarm in one_alarm
+
+
+async def test_messages_that_were_dealt_with_are_marked_as_read(brain: Brain) -> None:
+    async with tools(brain, await brain.key()) as client:
+        for content in ("the first", "the second"):
+            last = fields(await client.call_tool("agent_send", {"to": "ada", "content": content}))
+        marked = fields(await client.call_tool("agent_mark_read", {"up_to": last["seq"] - 1}))
+        unread = text(await client.call_tool("agent_inbox", {"unread": True}))
+
+    assert marked == {"success": True, "unread": 1}
+    assert "the first" not in unread
+    assert "the second" in unread
 
 
 @pytest.mark.parametrize("character", ["x", "\u3164"])
@@ -283,6 +336,15 @@ def test_an_answer_has_an_end(each: int, budget: int, shown: list[int]) -> None:
         ("brain_remember", {"content": "x", "type": "opinion"}, "brain_remember: type must be one of fact, "),
         ("brain_list", {"limit": "many"}, "brain_list: limit must be a whole number"),
         ("brain_forget", {"id": ["x"]}, "brain_forget: id must be text"),
+        (
+            "brain_list",
+            {"projekt": "shop"},
+            "brain_list: projekt is unknown: there are org, project, type, agent_id, include_scopes, limit, ",
+        ),
+        ("brain_recall", {"query": "x", "filter": {"projekt": "shop"}}, "brain_recall: filter.projekt is unknown"),
+        ("brain_remember", {"content": "x", "type": "fact", "scope": "agent"}, "brain_remember: scope is unknown: "),
+        ("brain_tick", {"dryrun": True}, "brain_tick: dryrun is unknown: there are dry_run, no_ai"),
+        ("brain_subscribe", {"query": "x", "tag": ["y"]}, "brain_subscribe: tag is unknown: "),
     ],
 )
 async def test_arguments_that_a_tool_does_not_take_are_told_in_a_sentence(
@@ -297,6 +359,22 @@ async def test_arguments_that_a_tool_does_not_take_are_told_in_a_sentence(
     assert "pydantic" not in text(refused)
     assert "input" not in text(refused)
     assert "\n" not in text(refused)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("brain_list", {"toolCallId": "call_1", "sessionId": "s", "action": "sendMessage", "chatInput": "Hello"}),
+        ("brain_tags", {"workspace_id": "w9", "_meta": {}}),
+        ("brain_list", {"tag": None}),
+        ("stats", {"random_string": "x"}),
+    ],
+)
+async def test_what_hosts_add_to_every_call_refuses_none(brain: Brain, tool: str, given: dict[str, Any]) -> None:
+    async with tools(brain, await brain.key()) as client:
+        answered = await client.call_tool(tool, given)
+
+    assert not answered.is_error, text(answered)
 
 
 async def test_how_sure_a_memory_must_be_is_described_as_such(brain: Brain) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from openbrain.domain.errors import Conflict, Forbidden, Invalid, NotFound
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Org, Project, Speaking, given
+from openbrain_cli.options import AsJson, Org, Project, Speaking, given, refuse_empty
 from openbrain_cli.output import as_json, moment, one_line, say, show, table
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ Content = Annotated[str, typer.Option("--content", help="What must be done befor
 Scope = Annotated[str, typer.Option("--scope", help="workspace, org or project.")]
 Ttl = Annotated[int | None, typer.Option("--ttl", min=1, help="Seconds until it ends by itself.")]
 Source = Annotated[str, typer.Option("--source", help="Origin of the halt; the key's name if left out.")]
-HaltId = Annotated[str, typer.Argument(metavar="[ID]", help="Id of a halt, as in `halt status`; else the open one.")]
+HaltId = Annotated[
+    str | None, typer.Argument(metavar="[ID]", help="Id of a halt, as in `halt status`; else the open one.")
+]
 KeepSignal = Annotated[bool, typer.Option("--keep-signal", help="Leave its signal open: the problem still exists.")]
 MaybeHaltId = Annotated[
     str, typer.Argument(metavar="[ID]", help="Id of a halt, as in `halt status`; else all open ones.")
@@ -32,6 +34,7 @@ Within = Annotated[
 ]
 Every = Annotated[bool, typer.Option("--all", help="Also list halts that have ended.")]
 NAMED = 20
+OPEN = "open"
 
 
 @app.command("raise")
@@ -55,11 +58,19 @@ def raise_halt(
 
     The halt lasts until it is resumed or its time is over: neither quiet nor resolving the signal ends it.
     """
+    refuse_empty(scope=scope, org=org, project=project)
     fields = given(content=content, scope=scope, org=org, project=project, ttl_s=ttl, source=source)
     made = to.ask(lambda brain: brain.raise_halt(title=" ".join(title), **fields))
     if json:
         as_json(made)
-    elif made.halt is not None:
+    if made.halt is not None and made.halt.state.value != OPEN:
+        raise Conflict(
+            f"nobody halts: the halt of this cause, {made.halt.id}, was {made.halt.state.value}, and its signal is "
+            f"open. Resolve it (openbrain signals resolve {made.halt.signal_id}), then raise the halt again"
+        )
+    if json:
+        return
+    if made.halt is not None:
         print(f"{made.halt.id}  {made.halt.state.value}  {made.halt.scope.value}")
         say(f"see who has stopped: openbrain halt status {made.halt.id}")
     else:
@@ -104,9 +115,11 @@ def _stands(halt: "HaltStatus") -> None:
 @app.command()
 @command("openbrain halt resume", "openbrain halt resume 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --note 'mended'")
 def resume(
-    halt_id: HaltId = "", *, to: Speaking, note: Note = "", keep_signal: KeepSignal = False, json: AsJson = False
+    halt_id: HaltId = None, *, to: Speaking, note: Note = "", keep_signal: KeepSignal = False, json: AsJson = False
 ) -> None:
     """Let everyone continue, and resolve the halt's signal. Needs a key with the permission admin in this workspace."""
+    if halt_id == "":
+        raise Invalid("ID", "is empty: name the halt, or leave it out for the open one")
 
     async def resumed(brain: "OpenBrain") -> "HaltAnswer | None":
         one = halt_id or await _standing(brain)

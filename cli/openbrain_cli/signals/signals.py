@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Limit, Org, Project, Since, Speaking, file_text, given
+from openbrain_cli.options import AsJson, Limit, Org, Project, Since, Speaking, file_text, given, refuse_empty
 from openbrain_cli.output import as_json, as_json_line, moment, one_line, say, show, table
 from openbrain_cli.signals.watch import reconnecting
 
@@ -27,7 +27,7 @@ File = Annotated[Path | None, typer.Option("--file", help="Read the content from
 DedupKey = Annotated[str, typer.Option("--dedup-key", help="Raises of one source with the same key are one signal.")]
 Ttl = Annotated[int | None, typer.Option("--ttl", min=1, help="Seconds until it expires by itself.")]
 HaltToo = Annotated[bool, typer.Option("--halt", help="Also halt everyone; nuclear does so without this.")]
-HaltScope = Annotated[str, typer.Option("--halt-scope", help="workspace, org or project.")]
+HaltScope = Annotated[str | None, typer.Option("--halt-scope", help="workspace, org or project.")]
 Key = Annotated[str, typer.Option("--idempotency-key", help="Repeating a key raises nothing again.")]
 SignalId = Annotated[str, typer.Argument(metavar="ID", help="Id of a signal, as `signals list` shows it.")]
 Note = Annotated[str, typer.Option("--note", help="Note, kept with it.")]
@@ -55,7 +55,7 @@ def raise_signal(
     dedup_key: DedupKey = "",
     ttl: Ttl = None,
     halt: HaltToo = False,
-    halt_scope: HaltScope = "",
+    halt_scope: HaltScope = None,
     org: Org = None,
     project: Project = None,
     idempotency_key: Key = "",
@@ -65,6 +65,8 @@ def raise_signal(
 
     Raising it again while it is open counts it on the same signal. nuclear halts the fleet: see `openbrain halt`.
     """
+    if halt or severity == "nuclear":  # without its scope it would halt everyone; another alarm is rather raised
+        refuse_empty(**{"halt-scope": halt_scope, "org": org, "project": project})
     text = content if file is None else file_text(file)
     fields = given(content=text, dedup_key=dedup_key, ttl_s=ttl, halt_scope=halt_scope, org=org, project=project)
     fields |= {"halt": True} if halt else {}
@@ -84,7 +86,7 @@ def raise_signal(
         print(f"{made.signal.id}  {made.status.value}  {made.signal.broadcast_severity.value}  x{made.signal.count}")
     else:
         print(made.status.value)
-    if made.halt is not None:
+    if made.halt is not None and made.halt.state.value == "open":
         say(f"the fleet is halted ({made.halt.scope.value}): openbrain halt resume {made.halt.id}")
 
 

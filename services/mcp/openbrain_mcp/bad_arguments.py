@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 _MUST = {
     "missing": "is missing",
+    "extra_forbidden": "is unknown",
     "string_type": "must be text",
     "string_too_short": "must not be empty",
     "string_too_long": "must be at most {max_length} characters",

@@ -22,7 +22,7 @@ from openbrain.domain.text.displayed import plain
 from openbrain_mcp import prompts, resources
 from openbrain_mcp.bad_arguments import sentence
 from openbrain_mcp.tools import TOOLS, answers
-from openbrain_mcp.tools.arguments import JsonInText
+from openbrain_mcp.tools.arguments import Arguments
 from openbrain_mcp.tools.schemas import compact
 from openbrain_mcp.tools.spec import ToolSpec
 
@@ -169,7 +169,7 @@ def _made_tools() -> tuple[ServerTool, ...]:
         server_tool = ServerTool.from_function(
             _called(tool), tool.name, tool.title, tool.description, annotations=tool.hints
         )
-        server_tool.fn_metadata = JsonInText(**dict(server_tool.fn_metadata))
+        server_tool.fn_metadata = Arguments(**dict(server_tool.fn_metadata))
         server_tool.parameters = compact(server_tool.parameters, tool.unlisted)
         if server_tool.fn_metadata.output_schema is not None:
             server_tool.fn_metadata.output_schema = compact(server_tool.fn_metadata.output_schema)

@@ -25,7 +25,7 @@ class AnswerLost(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         answer = await self._inner.handle_async_request(request)
         asked = f"{request.method} {request.url.path}"
-        if request.method in ("POST", "DELETE") and asked not in self._lost:
+        if request.method != "GET" and asked not in self._lost:
             self._lost.add(asked)
             await answer.aread()
             self._clock.advance(1)
@@ -83,6 +83,37 @@ async def test_a_memory_that_our_own_repetition_finds_forgotten_has_not_changed(
             await client.forget(stored.id, if_match='"1"')
 
     assert forgotten.forgotten
+
+
+@pytest.mark.usefixtures("pauses")
+async def test_a_memory_that_our_own_repetition_finds_changed_has_not_changed(brain: Brain) -> None:
+    key = await brain.key()
+    transport = AnswerLost(httpx.ASGITransport(brain.app()), brain.clock)
+    async with OpenBrain("http://brain.test", key, transport=transport) as client:
+        stored = await client.remember({"content": "it rains", "type": "fact"})
+        changed = await client.update(stored.id, content="it pours", tags=["weather"], if_match='"1"')
+        await client.forget(stored.id)
+        restored = await client.restore(stored.id, if_match='"2-forgotten"')
+
+    assert (changed.version, changed.content, restored.version, restored.reason) == (2, "it pours", 3, None)
+
+
+async def test_the_change_of_another_is_not_taken_for_our_own(brain: Brain) -> None:
+    async with OpenBrain("http://brain.test", await brain.key(), transport=httpx.ASGITransport(brain.app())) as ada:
+        stored = await ada.remember({"content": "it rains", "type": "fact"})
+        async with OpenBrain(
+            "http://brain.test", await brain.key(agent="bob"), transport=httpx.ASGITransport(brain.app())
+        ) as bob:
+            await bob.update(stored.id, tags=["weather"])
+            with pytest.raises(Outdated):
+                await ada.update(stored.id, tags=["weather"], if_match='"1"')
+            await bob.forget(stored.id)
+            await bob.restore(stored.id)
+            with pytest.raises(Outdated):
+                await ada.restore(stored.id, if_match='"2-forgotten"')
+        await ada.update(stored.id, tags=["rain"])
+        with pytest.raises(Outdated):
+            await ada.update(stored.id, tags=["snow"], if_match='"3"')
 
 
 @pytest.mark.parametrize(

@@ -320,8 +320,6 @@ async def used_and_refused(
     own = {"webhooks": posted, "vaults": Vaults(folders={workspace: vault})}
     settings = brain.settings.model_copy(update=own)
     async with http(brain.app(streams=streams, settings=settings), key) as client:
-        if path.endswith("/stream"):
-            client.params = client.params.set("seconds", 0)  # otherwise the stream would not end
         memory_id = (await client.post("/v1/brain/remember", json=offer("here before"))).json()["id"]
         if path in INDEXED or "/generations" in path:
             await brain.settle()  # creates the indexes
@@ -357,6 +355,8 @@ async def used_and_refused(
             "tick": (await client.post("/tick")).json()["job_id"],
             "operations": bulk.json()["operation"]["id"],
         }
+        if path.endswith("/stream"):
+            client.params = client.params.set("seconds", 0)  # otherwise the stream would not end
         aim = next((each for part, each in aims.items() if part in path), other.json()["id"])
         of_memory = {"erase": 1} if method == "DELETE" else {"history": 1}
         params = of_memory if "memories/" in path else PARAMS.get(path)

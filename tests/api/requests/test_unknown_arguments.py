@@ -1,6 +1,8 @@
 """A misspelt argument of a request that removes, exports or limits something is refused: ignored, it would do more, or
 limit less, than was meant."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,11 +11,10 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid
 from openbrain_api.handlers import ROUTES
 from tests.support.api.brain import Brain, client_of, http, offer, refused, remembered
+from tests.support.processes.settings import changed
 
 CHOOSING = {"dry_run", "erase", "destroy"}
 """Arguments that decide what a removal leaves."""
-FREE = {"POST /tick"}
-"""Starts what the schedule starts too; clients of the original send it what they like."""
 
 
 async def test_a_misspelt_filter_does_not_end_every_thought_of_a_source(brain: Brain) -> None:
@@ -111,6 +112,20 @@ async def test_a_limit_that_is_misspelt_is_not_left_out(
     assert [key["id"] for key in keys] == [key_id]
 
 
+@pytest.mark.parametrize("more", [{"orgs": ["acme"]}, {"min_severty": "critical"}])
+async def test_a_limit_that_a_webhook_does_not_know_is_not_left_out(more: dict[str, Any], brain: Brain) -> None:
+    """Without it more would be posted to a foreign address."""
+    webhooks = changed(brain.settings.webhooks, enabled=True, hosts=("hooks.example.org",))
+    app = replace(brain, settings=brain.settings.model_copy(update={"webhooks": webhooks})).app()
+    async with http(app, await brain.key(permissions=frozenset(Permission))) as client:
+        body = {"url": "https://hooks.example.org/a", **more}
+        wrong = await client.post("/v1/amygdala/webhooks", json=body)
+        made = (await client.get("/v1/amygdala/webhooks")).json()["webhooks"]
+
+    assert "is unknown: there are url, min_severity" in refused(wrong, 422, next(iter(more)))["message"]
+    assert made == []
+
+
 def test_every_removal_knows_its_arguments() -> None:
     lax = [
         f"{route.method} {route.path}"
@@ -118,4 +133,40 @@ def test_every_removal_knows_its_arguments() -> None:
         for model in (route.body, route.query)
         if route.changes and CHOOSING & model.model_fields.keys() and model.model_config.get("extra") != "forbid"
     ]
-    assert set(lax) == FREE
+    assert lax == []
+
+
+async def test_a_tick_that_should_only_be_tried_does_not_run(brain: Brain, tmp_path: Path) -> None:
+    vaults = changed(brain.settings.vaults, folders={"w1": tmp_path})
+    app = replace(brain, settings=brain.settings.model_copy(update={"vaults": vaults})).app()
+    async with http(app, await brain.key(permissions=frozenset(Permission))) as client:
+        wrong = await client.post("/tick", params={"dryrun": "1"})
+        in_the_body = await client.post("/tick", json={"dry_run": True})
+        as_a_form = await client.post("/tick", data={"dry_run": "1"})
+        empty = await client.post("/tick", params={"dry_run": "1", "workspace_id": "w1"}, json={})
+
+    assert "is unknown: there are dry_run, no_ai" in refused(wrong, 422, "dryrun")["message"]
+    assert "/tick?dry_run=true" in refused(in_the_body, 422)["message"]
+    refused(as_a_form, 415)
+    assert (empty.status_code, empty.json()["dry_run"]) == (202, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "misspelt"),
+    [
+        ("halts", {"title": "stop", "scop": "project", "org": "acme", "project": "shop"}, "scop"),
+        ("signals", {"source": "ci", "severity": "nuclear", "title": "stop", "haltscope": "org"}, "haltscope"),
+        ("signals", {"source": "ci", "severity": "info", "title": "stop", "halt": True, "scope": "org"}, "scope"),
+    ],
+)
+async def test_a_halt_whose_scope_is_misspelt_does_not_stop_everyone(
+    path: str, body: dict[str, Any], misspelt: str, brain: Brain
+) -> None:
+    async with http(brain.app(), await brain.key(permissions=frozenset(Permission))) as client:
+        wrong = await client.post(f"/v1/amygdala/{path}", json=body)
+        halts = (await client.get("/v1/amygdala/halts")).json()["halts"]
+        harmless = {"source": "ci", "severity": "warning", "title": "slow", "labels": ["ci"]}
+        raised = await client.post("/v1/amygdala/signals", json=harmless)
+
+    assert "is unknown: there are" in refused(wrong, 422, misspelt)["message"]
+    assert (halts, raised.status_code) == ([], 201)

@@ -8,6 +8,7 @@ import pytest
 
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import SetupError
+from openbrain_cli.system.shell import exit_codes
 from tests.support.api.brain import Brain
 from tests.support.cli.typed_json import Terminal, terminal
 
@@ -43,4 +44,15 @@ async def test_no_key_is_made_if_its_secret_has_no_room(
             await terminal.typed(admin, *KEYS, "--write", str(file))
 
     assert not file.exists()
+    assert await terminal.run(admin, "keys", "list") == (0, before, "")
+
+
+async def test_an_unset_variable_makes_no_key_of_another_workspace(brain: Brain, terminal: Terminal) -> None:
+    """The key's own workspace would be another tenant's than was meant."""
+    admin = await brain.key("system", permissions=frozenset(Permission))
+    _, before, _ = await terminal.run(admin, "keys", "list")
+    refused = await terminal.typed(admin, *KEYS, "--workspace", "")
+
+    assert (refused.exit_code, refused.stdout) == (exit_codes.USAGE, "")
+    assert "--workspace" in refused.stderr
     assert await terminal.run(admin, "keys", "list") == (0, before, "")

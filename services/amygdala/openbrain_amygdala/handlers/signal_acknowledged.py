@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from openbrain.domain.access.visibility import Viewer
-from openbrain.domain.errors import Conflict, Invalid, OpenBrainError
+from openbrain.domain.errors import Invalid, OpenBrainError
 from openbrain.domain.events.data import SignalAcknowledged
 from openbrain.domain.signals.values import Step, Subscriber
 from openbrain.ports.store.signals import Halts, SignalChange, Signals
@@ -55,8 +55,6 @@ async def _change(entry: Acknowledgement, signals: Signals) -> Exception | None:
     )
     try:
         await signals.change_signal(change)
-    except Conflict:
-        return None  # the signal has ended already: a late acknowledgement is fine
     except OpenBrainError as error:
         return error
     return None

@@ -15,7 +15,7 @@ from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.ids import content_hash
 from openbrain.domain.tasks import cancel, chunks
 from openbrain.ports.models import TokenEncoder
-from openbrain_api.recall.comparing.similarity import SHARE_OF_BEST, floor
+from openbrain_api.recall.comparing.similarity import SHARE_IF_LONG, floor
 
 WAIT_S: Final = 1.0
 """Longest wait of a question for missing token states."""
@@ -52,7 +52,7 @@ class ArcMeanings:
         near = [0.0] * len(texts)
         for number, similarity in zip(known, similarities, strict=True):
             near[number] = min(1.0, similarity.alone) if similarity else 0.0
-        least = max(LEAST, floor(len(known)), SHARE_OF_BEST * max(near))
+        least = max(LEAST, floor(len(known)), SHARE_IF_LONG * max(near))
         return [item if item >= least else 0.0 for item in near], len(known) == len(texts)
 
     async def close(self) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from pydantic import AfterValidator, BaseModel, Field, ValidationError, WithJsonSchema
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from openbrain.domain import limits
 from openbrain.domain.memory import MemoryType, Scope
@@ -31,6 +32,9 @@ def _one_of(values: Iterable[str], **more: str) -> WithJsonSchema:
 
 
 TITLE_CHARS = limits.KEYWORD_CHARS
+_OF_HOSTS = frozenset({"action", "chatInput", "sessionId", "tool", "toolCallId", "workspace_id"})
+"""Arguments that clients of the original and some hosts (n8n) add to every call: they are ignored, and so is what
+begins with an underscore."""
 CHANNEL_S = 3600
 
 Content = Annotated[
@@ -108,6 +112,7 @@ Letter = Annotated[
 ]
 Subject = Annotated[str | None, Field(max_length=limits.SUBJECT_CHARS)]
 After = Annotated[int | None, Field(ge=0, le=2**53 - 1, description="From an answer: those after this number.")]
+UpTo = Annotated[int, Field(ge=1, le=2**53 - 1, description="The seq of the last one.")]
 Unread = Annotated[bool | None, Field(description="Only what is not marked as read.")]
 
 Standing = Annotated[str | None, Field(max_length=limits.QUERY_CHARS, description="A question that stays open.")]
@@ -160,7 +165,7 @@ DryRun = Annotated[bool | None, Field(description="Write nothing.")]
 NoModel = Annotated[bool | None, Field(description="Do not ask the model.")]
 
 
-class Filter(BaseModel):
+class Filter(BaseModel, extra="forbid"):
     """The nested form; an argument of the same name beside it wins."""
 
     org: Org = None
@@ -170,8 +175,17 @@ class Filter(BaseModel):
     min_confidence: MinConfidence = None
 
 
-class JsonInText(FuncMetadata):
-    """Reads arguments that are JSON within text, like the SDK; but text stays text where nothing else is taken."""
+class Arguments(FuncMetadata):
+    """Reads arguments that are JSON within text, like the SDK; but text stays text where nothing else is taken, and a
+    misspelt argument is refused: without it a filter would let through more, a dry run would be a real one."""
+
+    def validate_arguments(self, arguments_to_validate: dict[str, Any]) -> dict[str, Any]:
+        taken = self.arg_model.model_fields
+        for name, value in arguments_to_validate.items():
+            # Some hosts give a tool that takes none an argument that stands for none.
+            if taken and name not in taken and value is not None and not _of_a_host(name):
+                raise _unknown(name, taken)
+        return super().validate_arguments(arguments_to_validate)
 
     def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
         parsed = super().pre_parse_json(data)
@@ -183,6 +197,15 @@ class JsonInText(FuncMetadata):
             refused = {item["loc"][0] for item in error.errors(include_input=False, include_url=False) if item["loc"]}
             return {name: data[name] if name in refused else value for name, value in parsed.items()}
         return parsed
+
+
+def _of_a_host(name: str) -> bool:
+    return name in _OF_HOSTS or name.startswith("_")
+
+
+def _unknown(name: str, taken: Iterable[str]) -> ValidationError:
+    problem = PydanticCustomError("unknown", "is unknown: there are {taken}", {"taken": ", ".join(taken)})
+    return ValidationError.from_exception_data("arguments", [InitErrorDetails(type=problem, loc=(name,), input=None)])
 
 
 def given(**arguments: Any) -> dict[str, Any]:

@@ -47,27 +47,36 @@ def memory_block(memory: "MemoryAnswer", more: Sequence[str] = (), folded: Seque
     return Block({**labels, "tags": ", ".join(memory.tags)}, memory.content)
 
 
-def fenced(blocks: Sequence[Block], *, each: int = CHARACTERS, budget: int = CHARACTERS, mark: str = "") -> str:
+def fenced(
+    blocks: Sequence[Block], *, each: int = CHARACTERS, budget: int = CHARACTERS, mark: str = "", whole: str = ""
+) -> str:
     """Show blocks with at most `budget` characters of content in all, and at most `each` per block. `mark` is random by
-    default, so that no content can close its fence."""
+    default, so that no content can close its fence. `whole`: ends the note of a shortened block."""
     if not blocks:
         return "Nothing was found."
     mark = mark or secrets.token_hex(6)
     shown = [
         f"<<{block.kind} {mark} {number}>>\n{_labelled(block)}\n---\n{content}\n<<end {mark} {number}>>"
-        for number, (block, content) in enumerate(_within(blocks, each, budget), 1)
+        for number, (block, content) in enumerate(_within(blocks, each, budget, whole), 1)
     ]
     return "\n\n".join([NOTICE, *shown])
 
 
-def _within(blocks: Sequence[Block], length: int, budget: int) -> Iterator[tuple[Block, str]]:
+def one_by_one(blocks: Sequence[Block], each: int) -> str:
+    """Show texts that no other tool reads: one alone is shown whole."""
+    if len(blocks) == 1:
+        return fenced(blocks)
+    return fenced(blocks, each=each, whole="; alone, with limit 1, it is shown whole")
+
+
+def _within(blocks: Sequence[Block], length: int, budget: int, how: str) -> Iterator[tuple[Block, str]]:
     """Each block with its content cut to its share of the budget. What one does not use goes to later ones."""
     left = budget
     for number, block in enumerate(blocks):
         whole = model_text(block.content)
         shown = whole[: min(length, left // (len(blocks) - number))]
         left -= len(shown)
-        rest = f"\n[shortened: {len(block.content)} characters in all]" if len(shown) < len(whole) else ""
+        rest = f"\n[shortened: {len(block.content)} characters in all{how}]" if len(shown) < len(whole) else ""
         yield block, shown + rest
 
 

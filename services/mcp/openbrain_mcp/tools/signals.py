@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 from mcp_types import CallToolResult
 
 from openbrain.domain.access.toolsets import Toolset
-from openbrain.domain.signals.values import OPEN_STATES, Severity
+from openbrain.domain.signals.values import OPEN_STATES, HaltState, Severity
 from openbrain.domain.text.control_characters import cleaned_line
 from openbrain_mcp.tools import answers, arguments, fence
 from openbrain_mcp.tools.spec import READS, WRITES, ToolSpec
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract.amygdala.signals import SignalRaised
+    from openbrain.contract.amygdala.signals import HaltAnswer, SignalRaised
 
 SEVERITIES = {"alert": "critical"}
 """Other names of severities that agents' clients use."""
@@ -46,7 +46,7 @@ async def brain_signals(
         fence.Block(signal.model_dump(mode="json", include=_LABELS), signal.content, "signal")
         for signal in page.signals
     ]
-    return answers.text(answers.more(page.next_cursor), fence.fenced(blocks, each=answers.RECALLED_CHARS))
+    return answers.text(answers.more(page.next_cursor), fence.one_by_one(blocks, answers.RECALLED_CHARS))
 
 
 async def brain_signal_ack(
@@ -97,7 +97,15 @@ def _raised(raised: "SignalRaised") -> CallToolResult:
         halt_id=halt.id if halt else None,
     )
     first_line = f"{str(raised.status).capitalize()}{f': {signal.id}' if signal else ''}"
-    return answers.both(f"{first_line}{f'; everyone halts: {halt.id}' if halt else ''}", fields)
+    return answers.both(f"{first_line}{_halts(halt)}", fields)
+
+
+def _halts(halt: "HaltAnswer | None") -> str:
+    if halt is None:
+        return ""
+    if halt.state is not HaltState.OPEN:  # a further raise of its signal does not reopen it
+        return f"; nobody halts: {halt.id} was {halt.state}"
+    return f"; everyone halts: {halt.id}"
 
 
 TOOLS = (

@@ -23,8 +23,9 @@ Cursor = Annotated[str, Field(pattern=CURSOR, description="The `next_cursor` of 
 Within = Annotated[int, Field(ge=1, le=WITHIN_S, description="Seconds; by default the server's setting.")]
 
 
-class SignalBody(Body):
-    """A signal to raise: something is wrong."""
+class SignalBody(Body, extra="allow"):
+    """A signal to raise: something is wrong. Unknown members are refused if it halts (a misspelt `halt_scope` would
+    stop everyone), otherwise ignored."""
 
     source: Annotated[Source, Field(description="What reports it: a service, a host, a check.")]
     severity: Severity
@@ -46,8 +47,9 @@ class SignalBody(Body):
     project: Project | None = None
 
 
-class HaltBody(Body):
-    """A halt to raise: every agent in its scope must stop."""
+class HaltBody(Body, extra="forbid"):
+    """A halt to raise: every agent in its scope must stop. Unknown members are refused: a misspelt `scope` would stop
+    everyone."""
 
     title: Title
     content: Annotated[Text, Field(description="Why, and what must be done before work may continue.")] = ""
@@ -214,7 +216,7 @@ class SignalRaised(Answer):
 
     status: RaiseStatus
     signal: SignalAnswer | None = Field(description="The signal after the raise.")
-    halt: HaltAnswer | None = Field(description="The halt that it opened or widened.")
+    halt: HaltAnswer | None = Field(description="The halt of that signal, if any; `state` says whether it is in force.")
 
 
 class SignalList(Answer):

@@ -21,8 +21,9 @@ Url = Annotated[
 ]
 
 
-class WebhookBody(Body):
-    """The address to post to, and the lowest severity posted."""
+class WebhookBody(Body, extra="forbid"):
+    """The address to post to, and the lowest severity posted. Unknown members are refused: more would be posted than
+    was meant."""
 
     url: Url
     min_severity: Severity = Severity.WARNING

@@ -85,8 +85,8 @@ class RecallBody(Filters):
         Field(
             description="exact: only similar hits (at least 0.6, and at most 0.1 below the best). balanced (default, "
             "unless the server's settings say otherwise): no hits if even the best is not similar (0.5 among "
-            "many memories, less among few); of more than five hits, none below 0.65 of the best except turns of "
-            "sessions. recall: whatever was found."
+            "many memories, less among few); of more than five hits, none below 0.72 of the best (0.65 if "
+            "longer than 300 characters) except turns of sessions. recall: whatever was found."
         ),
     ] = None
     spread: Annotated[

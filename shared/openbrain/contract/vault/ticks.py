@@ -3,21 +3,33 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from openbrain.contract.base import Answer, QueryString
+from openbrain.contract.base import Answer, Body, QueryString
 from openbrain.domain import limits
 from openbrain.domain.events.submission import Source
 from openbrain.ports.store.vault import TickState
 
 
-class TickQuery(QueryString):
-    """The options of a tick."""
+class TickQuery(QueryString, extra="forbid"):
+    """The options of a tick. Unknown ones are refused: a misspelt `dry_run` would write."""
 
     dry_run: Annotated[bool, Field(description="Write nothing; the report contains the diff.")] = False
     no_ai: Annotated[bool, Field(description="Do not call the model.")] = False
     extract: Annotated[bool, Field(description="First create arcs from new transcripts.")] = False
     source: Annotated[Source | None, Field(description="Who requests it, if not the key's agent.")] = None
+
+
+class TickBody(Body):
+    """Nothing: the options of a tick are parameters of the URL. Members are refused: a `dry_run` here would be left
+    out."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty(cls, given: object) -> object:
+        if given:
+            raise ValueError("the options of a tick belong in the URL: POST /tick?dry_run=true")
+        return {}
 
 
 class TickStateQuery(QueryString):

@@ -203,3 +203,21 @@ async def test_a_lost_response_to_the_commit_is_no_conflict(
     for end in (writing.forget, writing.restore):
         with pytest.raises(Outdated):
             await end(first.id, viewer(), origin(), "", seen)
+
+
+async def test_a_repeated_change_finds_its_own_and_no_others(writing: SqlMemoryWrites, clock: FakeClock) -> None:
+    memory = await stored(writing, "one")
+    tagged = edit(memory.id, tags=("a",), expected_versions=frozenset({memory.edition}))
+    changed = await writing.update(tagged)
+    gone = await writing.forget(memory.id, viewer(), origin("bo"), "")
+    back = await writing.restore(memory.id, viewer(), origin("bo"), "", frozenset({gone.edition}))
+    clock.advance(1)
+
+    assert await writing.restore(memory.id, viewer(), origin("bo"), "", frozenset({gone.edition})) == back
+    for late in (
+        writing.restore(memory.id, viewer(), origin("eve"), "", frozenset({gone.edition})),
+        writing.restore(memory.id, viewer(), origin("bo"), "", frozenset({changed.edition})),
+        writing.update(tagged),
+    ):
+        with pytest.raises(Outdated):
+            await late

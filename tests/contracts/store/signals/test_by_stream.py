@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.domain.errors import Invalid, NotFound
+from openbrain.domain.errors import Conflict, Invalid, NotFound
 from openbrain.domain.events.data import SignalAcknowledged, SignalRaised
 from openbrain.domain.events.envelope import CloudEvent
 from openbrain.domain.ids import uuid7
@@ -119,6 +119,20 @@ async def test_signals_are_acknowledged_by_id_or_by_what_was_heard(store: SqlSto
     states = [(await store.signals.signal(viewer(), each.id)) for each in (one, other)]
     assert [each and each.state for each in states] == [SignalState.ACKNOWLEDGED, SignalState.RESOLVED]
     assert [each.agent_id for each in await store.broadcasts.subscribers("w1", 0, 10)] == ["ada", "bob", "cy", "dan"]
+
+
+async def test_a_resolution_of_what_has_grown_worse_since_is_refused(store: SqlStore) -> None:
+    await workspace(store)
+    signal = await signal_of(store, dedup_key="k")
+    await signal_of(store, dedup_key="k", severity=Severity.CRITICAL)
+
+    old = said("ada", "resolve", signal_id=signal.id, seq=signal.seq)
+    (result,) = await record_acknowledgements([old], store=store, now=START)
+
+    assert isinstance(result, Conflict)
+    found = await store.signals.signal(viewer(), signal.id)
+    assert found is not None
+    assert found.state is SignalState.ACTIVE
 
 
 async def test_time_moves_what_is_due_and_forgets_what_is_past(store: SqlStore, clock: FakeClock) -> None:

@@ -220,6 +220,22 @@ async def test_of_a_struck_out_signal_only_what_recognises_an_open_one_is_left(
         assert (left["content"], left["content_hash"], bool(left["identity"])) == (ERASED, "", not ended)
 
 
+async def test_a_signal_that_was_struck_out_while_open_keeps_no_hash_when_it_ends(
+    store: SqlStore, database: Database, clock: FakeClock
+) -> None:
+    await workspace(store)
+    struck, other = await signal_of(store, content="4711"), await signal_of(store, content="the disk is full")
+    operation, said = await running(store, clock, CLEAN), Party(says="4711")
+    await store.cleansing.clean_others(operation, lambda _: ERASED, dry_run=False, party=said)
+
+    for each in (struck, other):
+        await store.signals.change_signal(change(each, Step.RESOLVED))
+
+    left = {line["id"]: line for line in await rows(database, "SELECT id, content_hash, identity FROM signals")}
+    assert (left[struck.id]["content_hash"], left[struck.id]["identity"]) == ("", "")
+    assert left[other.id]["identity"] == other.identity
+
+
 @pytest.mark.parametrize("word", ["İbrahim", "ΣΟΦΟΣ", "GROẞ", "𐐀𐐁", "ᲐᲠᲐ"])
 async def test_words_are_found_and_struck_out_in_any_case_of_any_script(
     store: SqlStore, clock: FakeClock, word: str

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from openbrain.domain.text.words import words_of
-from openbrain_api.recall.comparing.similarity import ALL_WORDS, CLOSE, FEW, Precision, close, similarity
+from openbrain_api.recall.comparing.similarity import ALL_WORDS, CLOSE, FEW, LONG_CHARS, Precision, close, similarity
 from openbrain_api.recall.order import RankedMemory
 from tests.support.store.fixtures import memory
 
@@ -72,3 +72,11 @@ def test_of_many_hits_those_far_behind_the_best_are_left_out_but_for_turns_and_n
     assert shown(many[:-1], Precision.BALANCED, wanted) == many[:-1]
     assert shown([near, far], Precision.EXACT, wanted) == [near, far]
     assert shown([far], Precision.BALANCED, wanted) == [far]
+
+
+def test_a_long_text_may_be_further_behind_the_best_than_a_short_one() -> None:
+    near, short = RankedMemory(memory(), 1.0, 1.0), RankedMemory(memory("x" * LONG_CHARS), 1.0, 0.7)
+    long = replace(short, memory=memory("x" * (LONG_CHARS + 1)))
+    at_once = [near] * FEW
+
+    assert close([*at_once, short, long], Precision.BALANCED, None, compared=200, certain=True) == [*at_once, long]

@@ -17,7 +17,7 @@ from openbrain.contract.amygdala.signals import (
     SignalsQuery,
 )
 from openbrain.domain.access.permissions import Permission
-from openbrain.domain.errors import Forbidden
+from openbrain.domain.errors import Forbidden, Invalid
 from openbrain.domain.events import data as events
 from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import HaltScope, Severity, Step
@@ -46,6 +46,8 @@ async def raise_signal(call: Call[SignalBody, Nothing]) -> Response:
     The signal and its broadcast are stored before the answer.
     """
     body = call.body
+    if body.model_extra and (body.halt or body.severity is Severity.NUCLEAR):
+        raise Invalid(next(iter(body.model_extra)), f"is unknown: there are {', '.join(_FIELDS)}")
     event = events.SignalRaised(workspace_id=call.actor.workspace_id, **{name: getattr(body, name) for name in _FIELDS})
     return await _raised(call, event)
 

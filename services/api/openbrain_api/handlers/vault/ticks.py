@@ -3,7 +3,7 @@
 import asyncio
 from hashlib import sha256
 
-from openbrain.contract.vault.ticks import TickAccepted, TickAnswer, TickQuery, TickStateQuery
+from openbrain.contract.vault.ticks import TickAccepted, TickAnswer, TickBody, TickQuery, TickStateQuery
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import uuid7
@@ -21,7 +21,7 @@ _SLOT_KEY_CHARS = 200
 @Route(
     "POST", "/tick", permission=Permission.TICK_RUN, response=TickAccepted, statuses=(202,), problems=(404,), keyed=True
 )
-async def request_tick(call: Call[Nothing, TickQuery]) -> Response:
+async def request_tick(call: Call[TickBody, TickQuery]) -> Response:
     """Run a tick of the vault now.
 
     One per `Idempotency-Key`; without a key, one per request. A dry run takes no slot, with or without a key.

@@ -18,9 +18,9 @@ ALL_WORDS = 0.8
 CLOSE, CLOSE_OF_ONE, CLOSE_BY_NUMBER = 0.5, 0.05, 0.1
 """The similarity that the best hit of a balanced recall needs, else nothing is found: its upper limit; its value for
 one memory; and its rise per logarithm of the number compared, as more memories give more accidental nearness."""
-SHARE_OF_BEST = 0.65
-"""Hits below this share of the best are left out (balanced), except turns of a session: a short turn may be found by
-its neighbours."""
+SHARE_OF_BEST, SHARE_IF_LONG, LONG_CHARS = 0.72, 0.65, 300
+"""Hits below this share of the best are left out (balanced), or below the second share if their texts are longer than
+`LONG_CHARS`; turns of a session are not: a short turn may be found by its neighbours."""
 FEW = 5
 """Answers with at most this many hits are not cut by `SHARE_OF_BEST`: the reader sees at a glance which one fits."""
 EXACT, EXACT_WIDTH = 0.6, 0.1
@@ -71,8 +71,15 @@ def close(
         return []
     if len(hits) <= FEW:
         return hits
-    needed = SHARE_OF_BEST * top
-    return [hit for hit in hits if hit.memory.id in wanted or hit.memory.turn is not None or _known(hit) >= needed]
+    return [
+        hit
+        for hit in hits
+        if hit.memory.id in wanted or hit.memory.turn is not None or _known(hit) >= _least_share(hit.memory) * top
+    ]
+
+
+def _least_share(memory: Memory) -> float:
+    return SHARE_OF_BEST if len(memory.content) <= LONG_CHARS else SHARE_IF_LONG
 
 
 def with_similarities(

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import orjson
 from sqlalchemy import Connection, select, update
 
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.memory_rows import columns_of
-from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.schema.tables import memories, memory_history
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import PERSONAL, dedupe_key, release
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
@@ -29,8 +30,7 @@ def edit_memory(connection: Connection, edit: Edit, now: int) -> Memory:
     if not before.alive(now):
         raise NotFound(_UNKNOWN)
     after = _edited(before, edit)
-    # A retry after a lost response finds its own change.
-    if after != before or before.updated_at != now:
+    if after != before or not repeated(connection, before, "updated", edit.origin, edit.expected_versions):
         as_seen(before, edit.expected_versions)
     journal = Journal(now)
     may_move(before, after, edit.authors)
@@ -90,6 +90,25 @@ def as_seen(memory: Memory, expected_versions: ExpectedVersions) -> None:
     """Raise `Outdated` if the caller has read another version of the locked row."""
     if expected_versions is not None and memory.edition not in expected_versions:
         raise Outdated("the memory has changed since you read it: read it again, then repeat the change")
+
+
+def repeated(
+    connection: Connection, memory: Memory, action: str, origin: Origin, expected_versions: ExpectedVersions
+) -> bool:
+    """True if the last change was this action of this actor, to the edition that the caller has read: a request that
+    is repeated because its answer was lost finds its own change."""
+    if not expected_versions or memory.edition in expected_versions:
+        return False
+    line = memory_history.c
+    last = select(line.actor, line.before).where(
+        line.memory_id == memory.id, line.version == memory.version, line.action == action
+    )
+    change = connection.execute(last.order_by(line.id.desc()).limit(1)).first()
+    if change is None or change.actor != origin.actor:
+        return False
+    reason = orjson.loads(change.before or "{}").get("reason")
+    was = memory._replace(version=memory.version - 1, reason=Reason(reason) if reason else None)
+    return was.edition in expected_versions
 
 
 def _edited(before: Memory, edit: Edit) -> Memory:

@@ -8,7 +8,7 @@ from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.tables import memories, memory_lineage
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
-from openbrain.adapters.sql.writes.editing import EVER, as_seen, found, free_key
+from openbrain.adapters.sql.writes.editing import EVER, as_seen, found, free_key, repeated
 from openbrain.adapters.sql.writes.quotas import admit, total
 from openbrain.adapters.sql.writes.superseding import sees
 from openbrain.domain.access.visibility import Viewer
@@ -28,8 +28,7 @@ def restore_memory(
 ) -> Memory:
     """Restore an ended memory; a live one is returned unchanged."""
     before = found(connection, memory_id, viewer, EVER)
-    # A retry after a lost response finds its own change.
-    if not before.alive(now) or before.updated_at != now:
+    if not before.alive(now) or not repeated(connection, before, "restored", origin, expected_versions):
         as_seen(before, expected_versions)
     if before.alive(now):
         return before
