@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import fcntl
+import os
 import tempfile
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import SetupError
 from openbrain.usecases.vault_lock import VaultBusy, vault_writer
 from openbrain.vault.files.folder import Folder
-from openbrain.vault.files.lock import FolderLock
+from openbrain.vault.files.lock import LOCK, FolderLock
 from tests.support.store.fixtures import rows
 from tests.support.waiting import until
 
@@ -140,3 +141,15 @@ async def test_a_lock_that_can_not_be_taken_is_told_and_gives_the_lease_back(sto
             pytest.fail("written without the lock")
     async with vault_writer(store.leases, "w1", host(tmp_path), wait_s=0):
         pass
+
+
+def test_the_lock_is_for_all_users_of_the_folder_whoever_makes_it(tmp_path: Path) -> None:
+    tmp_path.chmod(0o775)
+    before, lock = os.umask(0o077), FolderLock(Folder(tmp_path))
+    try:
+        assert lock.acquire()
+    finally:
+        os.umask(before)
+        lock.release()
+
+    assert (tmp_path / LOCK).stat().st_mode & 0o777 == 0o664

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -52,6 +53,9 @@ class FolderLock:
     def _opened(self) -> int:
         with self._folder.parent(LOCK, create=True) as (parent, name):
             try:
-                return os.open(name, os.O_RDWR | _FLAGS, inherited(parent) & 0o666, dir_fd=parent)
+                descriptor = os.open(name, os.O_RDWR | _FLAGS, 0o600, dir_fd=parent)
             except PermissionError:  # another user's, which may still be locked, if not on every file system
                 return os.open(name, os.O_RDONLY | _FLAGS, dir_fd=parent)
+            with suppress(PermissionError):  # of other users too, whatever this process's umask
+                os.fchmod(descriptor, inherited(parent) & 0o666)
+            return descriptor
