@@ -4,6 +4,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -104,14 +105,15 @@ async def _index(container: Container, ids: list[str]) -> None:
     )
     failed = [error for step in steps for error in (await _patiently(step)).values()]
     if failed:
-        raise SystemExit(f"{len(failed)} memories could not be indexed")
+        raise SystemExit(f"{len(failed)} memories could not be indexed, the last one because: {failed[-1]}")
 
 
 async def _patiently(step: Callable[[], Awaitable[Mapping[str, Exception]]]) -> Mapping[str, Exception]:
-    """Repeat the step while a server is too busy, as the services do."""
+    """Repeat the step while a server is too busy for it, or for some of its memories, as the services do."""
     for _ in range(BUSY_S):
-        try:
-            return await step()
-        except TryLater:
-            await asyncio.sleep(1)
+        with suppress(TryLater):
+            failures = await step()
+            if not any(isinstance(error, TryLater) for error in failures.values()):
+                return failures
+        await asyncio.sleep(1)
     return await step()

@@ -4,6 +4,7 @@ import asyncio
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -90,20 +91,26 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Maxim
 Cursor = Annotated[str | None, typer.Option("--cursor", help="Continue after the previous page.")]
 Wait = Annotated[int, typer.Option("--wait", min=0, help="Wait up to this many seconds until it can be found.")]
 
-_AGO = re.compile(r"(\d{1,9})([smhdw])")
+FILE_BYTES = 256 << 20
+AGO = re.compile(r"(\d{1,9})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def given_time(written: str) -> datetime:
     """Return the time of an ISO date or time, or of `24h` or `7d` before now."""
     try:
-        if ago := _AGO.fullmatch(written.strip()):
+        if ago := AGO.fullmatch(written.strip()):
             return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         return datetime.fromisoformat(written.strip())
     except (ValueError, OverflowError):
         raise typer.BadParameter(
             f"{written!r} is no time: give a day (2026-01-31), a time (2026-01-31T12:00:00Z) or how long ago (24h, 7d)"
         ) from None
+
+
+def given_moment(written: str) -> str:
+    """Return the time of `given_time` as ISO text with a zone, UTC if none was given."""
+    return _zoned(given_time(written)).isoformat()
 
 
 Since = Annotated[
@@ -194,6 +201,13 @@ def refuse_empty(**options: str | None) -> None:
             raise Invalid(f"--{name}", "has no value: leave it out, or give it one")
 
 
+def filled(name: str, text: str) -> str:
+    """Return the text. Raise `Invalid` if it is blank, as of an unset variable."""
+    if not text.strip():
+        raise Invalid(name, "is empty")
+    return text
+
+
 def _members(pairs: Iterable[str]) -> dict[str, str] | None:
     members: dict[str, str] = {}
     for pair in pairs:
@@ -215,15 +229,19 @@ def _zoned(value: datetime) -> datetime:
 
 
 def file_bytes(path: Path) -> bytes:
-    """The content of a file that the user names; `-` is standard input. `NotFound` or `SetupError` if unreadable."""
-    if str(path) == "-":
-        return sys.stdin.buffer.read()
+    """The content of a file that the user names; `-` is standard input. `NotFound` or `SetupError` if unreadable,
+    `Invalid` if it is too long, as a device without an end."""
     try:
-        return path.expanduser().read_bytes()
+        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.expanduser().open("rb") as file:
+            content = file.read(FILE_BYTES + 1)
     except FileNotFoundError:
         raise NotFound(f"there is no file {path}: check its path") from None
     except OSError as error:
         raise SetupError(f"{path} can't be read: {error.strerror}") from None
+    if len(content) > FILE_BYTES:
+        name = "standard input" if str(path) == "-" else path
+        raise Invalid("", f"{name} has more than {FILE_BYTES >> 20} MiB: split it")
+    return content
 
 
 def file_text(path: Path) -> str:

@@ -136,6 +136,14 @@ def test_every_link_of_a_page_leads_to_a_file() -> None:
     assert lost == set()
 
 
+def test_every_benchmark_is_on_its_page_and_no_other() -> None:
+    modules = (ROOT / "benchmarks/run.py").read_text(encoding="utf-8").partition("MODULES = (")[2].partition(")")[0]
+    names = {name.rpartition(".")[2] for name in re.findall(r'"([\w.]+)"', modules)}
+    page = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
+
+    assert names == set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+
+
 def test_only_settings_read_the_environment() -> None:
     readers = {
         str(path.relative_to(ROOT))

@@ -14,11 +14,14 @@ from openbrain.client.outbox import Outbox, Write
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Conflict, TryLater
 from openbrain.domain.ids import uuid7
+from openbrain_cli.agents import connect as connecting
 from openbrain_cli.agents.clients import CLIENTS, OPENCLAW_ENGINE, Bridge, Places
 from openbrain_cli.agents.config_edits import Entry, JsonEdit, TomlBlock, as_record, from_record
 from openbrain_cli.agents.connections import Connection, write
+from openbrain_cli.agents.hooks import events
 from tests.support.api.brain import Brain
 from tests.support.cli.typed_json import Terminal, terminal
+from tests.support.waiting import PATIENCE_S
 
 __all__ = ["terminal"]
 
@@ -226,6 +229,25 @@ async def test_what_hooks_could_not_deliver_is_not_removed_with_the_connection(
     _, listed, _ = await terminal.run(key, "list")
     assert [memory["content"] for memory in listed["memories"]] == ["Prices: cents"]
     assert not folder.exists()
+
+
+async def test_what_hooks_could_not_deliver_is_sent_when_the_client_is_connected_again(
+    brain: Brain, terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a key of another agent or workspace can take its place."""
+    monkeypatch.setattr(connecting, "tools_answer", lambda _: [])
+    monkeypatch.setattr(events, "PERSON_S", PATIENCE_S)
+    key, data = await brain.key(permissions=frozenset(Permission)), tmp_path / "data"
+    home = {"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path / ".claude")}
+    for _ in range(2):
+        done = await terminal.typed(key, "connect", "claude-code", "--data", str(data), **home)
+        assert done.exit_code == 0, done.output
+        with closing(Outbox(data / "agents" / "claude-code" / "outbox.sqlite3")) as outbox:
+            assert outbox.waiting() == 0
+            outbox.keep(Write("POST", "/v1/brain/remember", {"content": "Prices: cents", "type": "fact"}).keyed())
+
+    _, listed, _ = await terminal.run(key, "list")
+    assert [memory["content"] for memory in listed["memories"]] == ["Prices: cents"]
 
 
 @pytest.mark.parametrize("broken", [b"// a comment\n{}", b"[1]", b'{"mcpServers": []}'])

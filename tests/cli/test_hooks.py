@@ -18,14 +18,22 @@ import pytest
 from openbrain.adapters.local.transcript_consent import allow
 from openbrain.client.outbox import Outbox
 from openbrain.domain.errors import TryLater
+from openbrain_cli.agents.hooks import brain as hooks
 from openbrain_cli.agents.hooks.brain import Brain as HookBrain
 from openbrain_cli.agents.hooks.command import answered
 from openbrain_cli.agents.hooks.session import FOLDER, Session, forget_old, save
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.api.served import served
+from tests.support.waiting import PATIENCE_S
 
 NOWHERE = "http://127.0.0.1:9"
 LESSON = "<!-- @lesson -->\nThe cache key must hold the tenant.\n<!-- @/lesson -->"
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a hook answers must not depend on how busy this machine is; its time limit has tests of its own."""
+    monkeypatch.setattr(hooks, "WITHIN_S", PATIENCE_S)
 
 
 @pytest.fixture
@@ -167,7 +175,9 @@ async def test_markers_become_memories_and_alarms_once_also_after_an_outage(
     assert waiting(folder) == 0
 
 
-async def test_what_waits_is_never_sent_with_the_key_of_another_agent(brain: Brain, tmp_path: Path) -> None:
+async def test_what_waits_is_never_sent_with_the_key_of_another_agent(
+    brain: Brain, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first, app = await brain.key(), brain.app()
     successor, other = await brain.key(), await brain.key(agent="bob", workspace="w2")
     folder = connected(tmp_path / "c", tmp_path, NOWHERE, first)
@@ -183,7 +193,9 @@ async def test_what_waits_is_never_sent_with_the_key_of_another_agent(brain: Bra
         await say(NOWHERE, successor, "region")
         await say(NOWHERE, other, "zone")
         assert waiting(folder) == 1  # of two owners, only one can wait
+        assert "markers are not stored yet: " in capsys.readouterr().err
         await say(url, other, "zone")
+        assert "1 writes are set aside in " in capsys.readouterr().err
         listed = [(await each.get("/v1/brain/list")).json()["memories"] for each in (client, bob)]
 
     assert [sorted(memory["content"].split()[-1] for memory in each) for each in listed] == [
@@ -232,20 +244,22 @@ async def test_markers_that_quote_a_terminal_are_kept_without_its_escapes(brain:
     assert [memory["content"] for memory in listed] == ["The cache key must hold the [31mtenant."]
 
 
-async def test_a_line_too_long_to_be_read_at_once_is_skipped(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("long", ["x" * 2500, f"<!-- @/lesson -->{'x' * 2500}", f"{'x' * 2500}<!-- @/lesson -->"])
+async def test_a_line_too_long_to_be_read_at_once_is_skipped_and_told_if_a_marker_is_in_it(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], long: str
 ) -> None:
     monkeypatch.setattr("openbrain_cli.agents.hooks.markers.PART_BYTES", 1000)
     allow(tmp_path, tmp_path, read=True)
     transcript = tmp_path / "s1.jsonl"
     message = {"role": "assistant", "content": [{"type": "text", "text": LESSON}]}
     line = json.dumps({"type": "assistant", "cwd": "/home/ada/shop", "message": message})
-    transcript.write_text("x" * 2500 + "\n" + line + "\n")
+    transcript.write_text(f"{long}\n{line}\n")
 
-    for _ in range(4):
+    for _ in range(6):
         await told("stop", folder, "Stop", transcript_path=str(transcript))
 
     assert waiting(folder) == 1
+    assert ("was not read" in capsys.readouterr().err) is ("@/" in long)
 
 
 @pytest.mark.parametrize(("read_s", "hooks"), [(60, 1), (0, 4)])

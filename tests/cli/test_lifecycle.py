@@ -146,7 +146,7 @@ async def test_what_is_old_and_unused_is_reviewed(brain: Brain, terminal: Termin
         await terminal.run(key, "prune", "--max-confidence", "0.5")
     with pytest.raises(Invalid, match="older-than"):
         await terminal.run(key, "prune", "--older-than", "soon")
-    with pytest.raises(Invalid, match="at least one of"):
+    with pytest.raises(Invalid, match="at least one of --max-effective-confidence,"):
         await terminal.run(await brain.key(permissions=frozenset(Permission)), "prune")
 
 

@@ -1,8 +1,9 @@
 """The options of `recall` as a person types them: each changes what is shown, as `docs/how-to/search.md` says."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import orjson
 import pytest
@@ -11,7 +12,9 @@ import typer
 
 from openbrain.domain.memory import DAY
 from openbrain.domain.times import to_iso
-from openbrain_cli.options import given_time
+from openbrain_cli import options
+from openbrain_cli.operators.streams.replay import place
+from openbrain_cli.options import given_moment, given_time
 from tests.cli.test_memories_typed import Terminal
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.api.served import served
@@ -119,3 +122,33 @@ async def test_what_was_remembered_at_a_time(terminal: Terminal, module_brain: B
 
     assert [each["id"] for each in now["memories"]] == [orjson.loads(out)["id"]]
     assert then["memories"] == []
+
+
+async def test_an_earlier_time_may_be_told_as_how_long_ago(
+    terminal: Terminal, module_brain: Brain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class BrainTime(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return cls.fromisoformat(to_iso(module_brain.clock.now())).astimezone(tz)
+
+    monkeypatch.setattr(options, "datetime", BrainTime)
+    question = ("which port does the staging database listen on?", "--project", "echoes", "--as-of")
+    now, then = await asked(terminal, *question, "0s"), await asked(terminal, *question, "20d")
+
+    assert (len(now["memories"]) > 0, then["memories"]) == (True, [])
+    with pytest.raises(typer.BadParameter, match="how long ago"):
+        given_moment("yesterday")
+
+
+async def test_a_place_of_a_stream_is_an_id_a_time_or_how_long_ago() -> None:
+    assert [place(written) for written in ("", "1795333556767-0", "2026-11-22T07:00Z")] == [
+        "",
+        "1795333556767-0",
+        "2026-11-22T07:00Z",
+    ]
+    assert before_now(place("24h")) == before_now(given_moment("24h")) == 1
+
+
+def before_now(written: str) -> int:
+    return (datetime.now(UTC) - datetime.fromisoformat(written)).days

@@ -60,6 +60,7 @@ def calls(
         "brain_context": {"project": SECRET, "budget_tokens": 5000},
         "agent_send": {"to": "bob", "content": "mine"},
         "agent_inbox": {"agent_id": "bob"},
+        "agent_mark_read": {"up_to": 2**53 - 1, "agent_id": "bob"},
         "agent_conversation": {"agent": "bob"},
         "brain_signals": {"state": ["active", "acknowledged", "resolved"]},
         "brain_signal_ack": {"id": signal},

@@ -268,6 +268,18 @@ async def test_a_long_message_or_alarm_is_read_whole_when_it_is_alone(brain: Bra
     assert alarm in one_alarm
 
 
+async def test_messages_that_were_dealt_with_are_marked_as_read(brain: Brain) -> None:
+    async with tools(brain, await brain.key()) as client:
+        for content in ("the first", "the second"):
+            last = fields(await client.call_tool("agent_send", {"to": "ada", "content": content}))
+        marked = fields(await client.call_tool("agent_mark_read", {"up_to": last["seq"] - 1}))
+        unread = text(await client.call_tool("agent_inbox", {"unread": True}))
+
+    assert marked == {"success": True, "unread": 1}
+    assert "the first" not in unread
+    assert "the second" in unread
+
+
 @pytest.mark.parametrize("character", ["x", "\u3164"])
 async def test_long_memories_are_previewed_and_read_whole_by_id(brain: Brain, character: str) -> None:
     async with tools(brain, await brain.key()) as client:

@@ -12,6 +12,7 @@ import pytest
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.files.changes import Change
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages import journal
 from openbrain_tick.apply import plan_and_write
 from openbrain_tick.apply.plan_and_write import WriteResult
@@ -34,7 +35,7 @@ async def test_a_large_plan_lets_other_writers_in_between(
     others: list[asyncio.Task[None]] = []
 
     async def other() -> None:
-        async with vault_writer(store.leases, "w1", wait_s=PATIENCE_S):
+        async with vault_writer(store.leases, "w1", Folder(pages.root), wait_s=PATIENCE_S):
             order.append("another")
 
     def writes(vault: Vault, changes: Sequence[Change], done: WriteResult) -> bool:

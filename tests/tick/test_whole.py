@@ -18,6 +18,7 @@ from openbrain.ports.store.signals import SignalChange, SignalFilter
 from openbrain.usecases.vault_lock import VaultBusy, vault_writer
 from openbrain.vault.files.changes import Change
 from openbrain.vault.files.folder import Folder
+from openbrain.vault.files.lock import FolderLock
 from openbrain.vault.pages import journal
 from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick
@@ -161,7 +162,7 @@ async def test_the_model_is_asked_without_the_lease(ports: Ports, pages: Pages, 
 
     class Looks(Edits):
         async def reason(self, question: Question) -> Thought:
-            async with vault_writer(store.leases, "w1", wait_s=0):
+            async with vault_writer(store.leases, "w1", Folder(pages.root), wait_s=0):
                 taken.append(True)
             return await super().reason(question)
 
@@ -172,11 +173,23 @@ async def test_the_model_is_asked_without_the_lease(ports: Ports, pages: Pages, 
 
 async def test_another_writer_is_waited_for_and_then_told(ports: Ports, pages: Pages, store: SqlStore) -> None:
     before = pages.tree()
-    async with vault_writer(store.leases, "w1"):
+    async with vault_writer(store.leases, "w1", Folder(pages.root)):
         with pytest.raises(VaultBusy):
             await tick(job(), vault_of(pages, wait_s=0), ports)
 
     assert pages.tree() == before
+
+
+async def test_a_command_that_writes_to_the_folder_is_waited_for_too(ports: Ports, pages: Pages) -> None:
+    before, command = pages.tree(), FolderLock(pages.folder)
+    assert command.acquire()
+    with pytest.raises(VaultBusy):
+        await tick(job(), vault_of(pages, wait_s=0), ports)
+    assert pages.tree() == before
+    command.release()
+    await tick(job(), vault_of(pages, wait_s=0), ports)
+
+    assert pages.tree() != before
 
 
 async def test_what_a_killed_writer_left_is_finished_first(ports: Ports, pages: Pages) -> None:

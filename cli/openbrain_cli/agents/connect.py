@@ -107,6 +107,8 @@ def connect(
     else:
         asyncio.run(_reached(profile, secret))
         print(f"{chosen.title} is connected as {name}: the brain answers its key")
+    if left := undelivered(connection.folder, facts):
+        say(f"{left} writes of earlier hooks wait in {connection.folder}: the next hook sends them")
     if plugin is not None:
         _prove_turn(profile, secret)
     _ask_for_transcripts(profile)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openbrain_cli.lazy_commands import command
-from openbrain_cli.options import AsJson, Narrowed, Speaking
+from openbrain_cli.options import AsJson, Narrowed, Speaking, filled
 from openbrain_cli.output import as_json, say
 
 if TYPE_CHECKING:
@@ -48,8 +48,9 @@ def search(
     """Find memories by their words."""
     from openbrain_cli.memories.display import discovery_rendering
 
+    query = filled("WORDS", " ".join(words))
     options = {"fuzzy": fuzzy, "phrases": not plain_quotes, "highlights": True, **narrowed.filters(to.profile)}
-    answer = to.ask(lambda brain: _pages(brain, " ".join(words), limit, options, facet or []))
+    answer = to.ask(lambda brain: _pages(brain, query, limit, options, facet or []))
     _note(answer.degraded)
     if json:
         as_json(answer)

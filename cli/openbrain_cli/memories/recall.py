@@ -10,7 +10,7 @@ from openbrain_cli.lazy_commands import command
 from openbrain_cli.memories.display import NOTHING, NOTHING_CLOSE
 from openbrain_cli.memories.display.short_ids import whole_id
 from openbrain_cli.memories.remember import MemoryId
-from openbrain_cli.options import AsJson, Narrowed, Session, Speaking, given
+from openbrain_cli.options import AsJson, Narrowed, Session, Speaking, given, given_moment
 from openbrain_cli.output import as_json, say
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ Turns = Annotated[
     int, typer.Option("--around", min=0, max=10, help="Also show this many turns before and after a hit.")
 ]
 AsOf = Annotated[
-    str | None, typer.Option("--as-of", metavar="TIME", help="Memories as of that time: 2026-03-01T12:00:00Z.")
+    str | None,
+    typer.Option("--as-of", parser=given_moment, metavar="TIME", help="Memories as of that time (UTC)."),
 ]
 ByTime = Annotated[bool, typer.Option("--by-time", help="Sort by when things happened.")]
 Related = Annotated[bool, typer.Option("--related", help="Also show similar ones, and those of its session or name.")]

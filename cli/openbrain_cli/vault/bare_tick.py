@@ -19,7 +19,6 @@ from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Truth
 from openbrain.vault.files.folder import Folder
 from openbrain_cli.vault.feed_sync import sync
-from openbrain_cli.vault.folder_lock import FolderLeases
 from openbrain_cli.vault.new_vault import with_vault
 from openbrain_tick.app import ports_of
 from openbrain_tick.tick import tick
@@ -51,7 +50,6 @@ async def tick_folder(
         )
         await asyncio.to_thread(upgrade, store_url(own.truth.url, own.data_dir))
         async with Container(own, shared=True) as container:
-            container.store.leases = FolderLeases(root)
             now = container.clock.now()
             await container.store.workspaces.create_workspace(Workspace(id=WORKSPACE, name=WORKSPACE, created_at=now))
             job = TickJob(

@@ -9,7 +9,7 @@ import typer
 
 from openbrain.domain.errors import TryLater
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Limit, Speaking, given, named_path
+from openbrain_cli.options import AsJson, Limit, Speaking, filled, given, named_path
 from openbrain_cli.output import as_json, one_line, plain, say, show, table
 from openbrain_cli.profile import NotRunning
 
@@ -106,7 +106,9 @@ def post(
     json: AsJson = False,
 ) -> None:
     """Write a lesson, milestone, signal or decision to its place in the vault."""
-    content = sys.stdin.read() if text == "-" else text
+    from openbrain.contract.vault.pages import POST_CHARS
+
+    content = filled("TEXT", sys.stdin.read(POST_CHARS + 1) if text == "-" else text)
     attrs = given(source=source, severity=severity)
     done = to.ask(lambda brain: brain.post_marker(kind, content, attrs, idempotency_key=idempotency_key))
     if json:
@@ -130,6 +132,7 @@ def read(path: PagePath, *, to: Speaking, json: AsJson = False) -> None:
 @command("openbrain brain search 'redis failover'", "openbrain brain search broker --path left --json")
 def search(words: Words, *, to: Speaking, path: Below = "", limit: Limit = 20, json: AsJson = False) -> None:
     """Find pages of the vault by their words."""
+    words = filled("WORDS", words)
     answer = to.ask(lambda brain: brain.vault_search(words, path=path, limit=limit))
     if json:
         as_json(answer)

@@ -16,7 +16,6 @@ from openbrain.vault.files.folder import Folder
 from openbrain.vault.pages.index import Index
 from openbrain.vault.pages.journal import apply, recover
 from openbrain.vault.thresholds import Thresholds
-from openbrain_cli.vault.folder_lock import FolderLeases
 from openbrain_cli.vault.new_vault import with_vault
 from openbrain_tick.apply.plan_and_write import TRIES
 from openbrain_tick.plan.arcs.cluster import cluster
@@ -32,11 +31,11 @@ async def clustered(root: Path, sessions: Sequence[Session], settings: Settings,
         return await asyncio.to_thread(_planned, folder, sessions)
     workspace = next((name for name, path in _vaults(settings).items() if Folder(path).root == folder.root), "")
     async with AsyncExitStack() as stack:
-        leases: Leases = FolderLeases(root)
+        leases: Leases | None = None
         if workspace:
             container = await stack.enter_async_context(Container(settings, shared=True))
             leases = container.store.leases
-        await stack.enter_async_context(vault_writer(leases, workspace, wait_s=settings.vaults.tuning.wait_s))
+        await stack.enter_async_context(vault_writer(leases, workspace, folder, wait_s=settings.vaults.tuning.wait_s))
         return await asyncio.to_thread(_done, folder, sessions)
 
 

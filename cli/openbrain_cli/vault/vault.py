@@ -44,7 +44,7 @@ def init(folder: Folder, *, json: AsJson = False) -> None:
 )
 def extract(
     *,
-    since: Annotated[str, typer.Option(help="Begin: a number with s, m, h or d, ago; or an ISO time.")] = "24h",
+    since: Annotated[str, typer.Option(help="Begin: a number with s, m, h, d or w, ago; or an ISO time.")] = "24h",
     until: Annotated[str, typer.Option(help="End, in the same form; now if left out.")] = "",
     project: Annotated[str, typer.Option(help="Part of the name of the project's folder of transcripts.")] = "",
     min_turns: Annotated[int, typer.Option("--min-turns", min=0, help="User turns at least, with tool results.")] = 5,

@@ -17,7 +17,7 @@ _INJECTED_VALUES = ("tcp://", "udp://", "sctp://")
 
 def refuse_unknown(settings: type[BaseSettings]) -> None:
     """Raise `SetupError` for a variable that looks like a setting and is none: its group is unknown, or it differs from
-    a setting only in its underscores.
+    a setting only in its underscores and plurals, as OPENBRAIN_STREAM_URL.
 
     Other variables with the prefix belong to clients and other programs. Kubernetes adds some for each service whose
     name begins with openbrain-.
@@ -41,8 +41,15 @@ def no_setting(settings: type[BaseSettings], name: str) -> SetupError:
 
 
 def _same(name: str, names: Iterable[str]) -> list[str]:
-    """The names that differ from it only in underscores."""
-    return [other for other in names if other.replace("_", "") == name.replace("_", "")]
+    """The names that differ from it only in underscores, else those that differ only in underscores and plurals."""
+    known = list(names)
+    return [other for other in known if _bare(other, "_") == _bare(name, "_")] or [
+        other for other in known if _bare(other, "_S") == _bare(name, "_S")
+    ]
+
+
+def _bare(name: str, without: str) -> str:
+    return name.translate(dict.fromkeys(map(ord, without)))
 
 
 def _variables(settings: type[BaseSettings]) -> Iterator[tuple[str, str]]:

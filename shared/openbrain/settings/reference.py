@@ -27,7 +27,7 @@ _INTRODUCTION = (
     "OPENBRAIN_CONFIG names, else `~/.openbrain/openbrain.toml`; a file in the working folder is not read unless "
     "named. The environment wins over the file. `openbrain settings` shows the values that a process would use, and "
     "their sources. A variable with an unknown group or name is refused at start, and so is a setting's name with "
-    "too many or too few underscores. Numbers that operators need not change are in "
+    "too many or too few underscores, or with a singular for a plural. Numbers that operators need not change are in "
     "`shared/openbrain/settings/tuning.py`."
 )
 

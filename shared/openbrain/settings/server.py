@@ -1,4 +1,4 @@
-"""Settings of the HTTP server: address, limits, access."""
+"""Settings of the HTTP server (address, limits, access) and of every process's logs."""
 
 from ipaddress import ip_network
 
@@ -82,3 +82,19 @@ class Server(Group):
             except ValueError:
                 raise ValueError(f"{proxy} is no address, and no network such as 10.0.0.0/8") from None
         return proxies
+
+
+class Logs(Group):
+    """Settings of logs."""
+
+    level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR.")
+    json_lines: bool | None = Field(
+        None, description="One JSON object per line, or readable lines; null: readable in a terminal, JSON elsewhere."
+    )
+
+    @field_validator("level")
+    @classmethod
+    def _known_level(cls, level: str) -> str:
+        if level.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+            raise ValueError("must be DEBUG, INFO, WARNING or ERROR")
+        return level.upper()

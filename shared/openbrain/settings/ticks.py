@@ -1,4 +1,4 @@
-"""Settings of ticks: a named preset, and single thresholds."""
+"""Settings of ticks, of the vaults that they maintain, and of the model that they ask."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,9 +8,11 @@ from typing import Literal, Self
 from cronsim import CronSim, CronSimError
 from pydantic import Field, field_validator, model_validator
 
-from openbrain.settings.groups import Group
-from openbrain.settings.tuning import TickTuning
+from openbrain.settings.groups import Group, Seconds
+from openbrain.settings.tuning import TickTuning, VaultTuning
 from openbrain.vault.thresholds import PRESETS, SPEC, Thresholds
+
+NO_REASONER = "none"
 
 
 class ThresholdSettings(Group):
@@ -114,3 +116,49 @@ class Tick(Group):
     def vault_thresholds(self) -> Thresholds:
         """Return the preset's thresholds, with those that are set."""
         return replace(PRESETS[self.preset], **self.thresholds.model_dump(exclude_unset=True))
+
+
+class Vaults(Group):
+    """Folders of Markdown that ticks maintain and agents read."""
+
+    folders: dict[str, Path] = Field(
+        default_factory=dict,
+        description="Workspace to the folder of its vault; a workspace not listed has no vault (404).",
+    )
+    probes: dict[str, str] = Field(
+        default_factory=dict,
+        description="Probes that a signal's `verify` may name: a name to http(s)://…, tcp://host:port or file:///path.",
+    )
+    tuning: VaultTuning = VaultTuning()
+
+    @field_validator("folders")
+    @classmethod
+    def _apart(cls, folders: dict[str, Path]) -> dict[str, Path]:
+        """Refuse shared or nested folders: a vault's pages become one workspace's memories, with one writer per
+        workspace."""
+        places = [folder.expanduser().absolute() for folder in folders.values()]
+        real = [place.resolve() for place in places]  # two names, as by a link or `..`, may mean one folder
+        if any(one != other and one.is_relative_to(other) for one in real for other in real):
+            raise ValueError("a vault must not be inside another one")
+        if len(set(real)) < len(real):
+            raise ValueError("a vault must belong to one workspace only")
+        return dict(zip(folders, places, strict=True))
+
+
+class Reasoner(Group):
+    """The model that each tick asks once about the vault."""
+
+    url: str = Field(
+        NO_REASONER,
+        description="http(s):// of a server with `chat/completions`, including the version, as in "
+        "http://127.0.0.1:11434/v1 for Ollama; `none`: ticks are deterministic.",
+    )
+    model: str = Field("", description="Name of a model on that server.")
+    api_key: str = Field("", repr=False, description="Sent as a bearer token.")
+    timeout_s: Seconds = Field(120, description="Timeout of the call.")
+    prompt_chars: int = Field(100_000, ge=2000, le=400_000, description="The prompt is cut to this many characters.")
+    answer_tokens: int = Field(4096, ge=64, description="The answer is cut to this many tokens.")
+    answer: Literal["schema", "json", "text"] = Field(
+        "schema", description="How JSON is requested: by a JSON Schema, as any object, or only in words."
+    )
+    verify_tls: bool = Field(True, description="Whether certificates are checked.")

@@ -14,8 +14,9 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.settings import Settings
 from openbrain.vault.front_matter.document import read
 from tests.support.api.brain import Brain, http, refused
-from tests.support.api.vault import LESSON, client, tree
+from tests.support.api.vault import LESSON, client
 from tests.support.embedder.fake_chat import MODEL, fake_chat, says
+from tests.support.vault.files import tree
 
 
 async def test_pages_are_listed_read_and_found(kept: Brain, vault: Path) -> None:

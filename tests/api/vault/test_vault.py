@@ -11,11 +11,13 @@ import pytest
 
 from openbrain.domain.access.permissions import Permission
 from openbrain.usecases.vault_lock import VaultBusy, vault_writer
+from openbrain.vault.files.folder import Folder
 from openbrain.vault.front_matter.document import read
 from openbrain.vault.markers import atomic_writes
 from tests.support.api.brain import Brain, http, refused
-from tests.support.api.vault import FEED, LESSON, client, marks, tree
+from tests.support.api.vault import FEED, LESSON, client, marks
 from tests.support.processes.settings import changed
+from tests.support.vault.files import tree
 from tests.support.waiting import PATIENCE_S
 
 
@@ -269,7 +271,7 @@ async def test_a_repeated_post_is_told_where_it_stands(kept: Brain, vault: Path)
 
 async def test_a_vault_that_another_writes_into_is_busy(kept: Brain, vault: Path) -> None:
     before = tree(vault)
-    async with await client(kept) as ada, vault_writer(kept.store.leases, "w1"):
+    async with await client(kept) as ada, vault_writer(kept.store.leases, "w1", Folder(vault)):
         response = await ada.post("/marker", json=LESSON)
         reads = await ada.get("/feed")
 
@@ -320,12 +322,12 @@ async def test_the_vault_stays_locked_while_a_cancelled_request_still_writes(
                 posting.cancel()
                 await asyncio.wait([posting], timeout=0.1)
             with pytest.raises(VaultBusy):
-                async with vault_writer(kept.store.leases, "w1", wait_s=0):
+                async with vault_writer(kept.store.leases, "w1", Folder(vault), wait_s=0):
                     pass
         finally:
             go_on.set()
             with contextlib.suppress(asyncio.CancelledError):
                 await posting
-        async with vault_writer(kept.store.leases, "w1", wait_s=0):
+        async with vault_writer(kept.store.leases, "w1", Folder(vault), wait_s=0):
             pages = [path for path in tree(vault) if "lessons-" in str(path)]
     assert len(pages) == 1

@@ -45,6 +45,14 @@ def test_every_command_says_what_it_does_and_shows_how(name: str, function: Any,
     assert f"openbrain {name.split(maxsplit=1)[0]}" in told
 
 
+@pytest.mark.parametrize(
+    "words", [["search", ""], ["search", " ", " "], ["brain", "search", ""], ["brain", "post", "lesson", " "]]
+)
+def test_words_that_an_unset_variable_left_empty_are_refused_as_such(words: list[str]) -> None:
+    with pytest.raises(errors.Invalid, match=r"(WORDS|TEXT): is empty"):
+        raise CliRunner().invoke(app, [*words, "--url", "http://127.0.0.1:9"]).exception or AssertionError
+
+
 def test_the_page_of_exit_codes_is_true() -> None:
     page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| ") and line[2].isdigit()]
@@ -115,7 +123,8 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, tmp_path / "data")
     done = terminal.run("export", str(target), "--url", "http://127.0.0.1:1", "--key-file", str(key))
 
-    assert (done.code, done.err) == (exit_codes.SETUP, f"openbrain: {target}.part: No such file or directory\n")
+    told = f"openbrain: {target}.part can't be written: No such file or directory\n"
+    assert (done.code, done.err) == (exit_codes.SETUP, told)
 
 
 @pytest.mark.parametrize("closed", [0, 1, 2])

@@ -40,6 +40,7 @@ async def test_a_job_shows_its_counts_and_reasons_and_how_it_is_undone(
             looked = await terminal.typed(key, *prune)
             done = await terminal.typed(key, *prune, "--yes")
             nothing = await terminal.typed(key, *prune, "--yes")
+            idle = await terminal.typed(key, *prune)
         begun = await terminal.typed(key, *prune, "--yes", "--detach")
         waiting = begun.stdout.split()[0]
         listed = await terminal.typed(key, "operations", "list", "--status", "queued")
@@ -53,6 +54,7 @@ async def test_a_job_shows_its_counts_and_reasons_and_how_it_is_undone(
     assert done.stdout.startswith("1 archived, of 1 looked at")
     assert "openbrain undo" in done.stderr
     assert nothing.stdout == "nothing changed, of 0 looked at\n"
+    assert (idle.stdout, "--yes" in idle.stderr) == ("nothing would be changed, of 0 looked at\n", False)
     assert begun.stdout == f"{waiting}  queued\n"
     assert "queued" in listed.stdout
     assert (waiting in listed.stdout, waiting in shown.stdout) == (True, True), (

@@ -8,8 +8,9 @@ import pytest
 from openbrain.adapters.local.transcript_consent import allow, answer, transcripts_allowed, transcripts_folder
 from openbrain.domain.errors import Conflict, NotFound, SetupError
 from openbrain.settings import Settings, Vaults
+from openbrain.vault.files.folder import Folder
+from openbrain.vault.files.lock import FolderLock
 from openbrain_cli.vault.bare_tick import tick_folder
-from openbrain_cli.vault.folder_lock import FolderLeases
 from openbrain_cli.vault.new_vault import make_vault, with_vault
 from tests.support.vault.pages import Vault as Pages
 from tests.support.vault.ticking import pages
@@ -60,32 +61,32 @@ async def test_a_folder_for_the_feed_that_has_other_files_is_refused_before_the_
 async def test_a_lock_that_can_not_be_taken_is_told(tmp_path: Path) -> None:
     (tmp_path / ".openbrain" / "lock").mkdir(parents=True)
     with pytest.raises(SetupError, match=r"lock can't be locked \(Is a directory\)"):
-        await FolderLeases(tmp_path).acquire("vault.folder", "me", 30)
+        FolderLock(Folder(tmp_path)).acquire()
 
 
 async def test_two_ticks_of_one_folder_write_one_after_the_other(
     pages: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other, waiting = FolderLeases(pages.root), asyncio.Event()
-    assert await other.acquire("vault.folder", "other", 30)
-    acquire = FolderLeases.acquire
+    other, waiting = FolderLock(Folder(pages.root)), asyncio.Event()
+    assert other.acquire()
+    acquire, loop = FolderLock.acquire, asyncio.get_running_loop()
 
-    async def asked(self: FolderLeases, name: str, holder: str, seconds: float) -> bool:
-        got = await acquire(self, name, holder, seconds)
+    def asked(self: FolderLock) -> bool:
+        got = acquire(self)
         if not got:
-            waiting.set()
+            loop.call_soon_threadsafe(waiting.set)
         return got
 
-    monkeypatch.setattr(FolderLeases, "acquire", asked)
+    monkeypatch.setattr(FolderLock, "acquire", asked)
     settings = Settings(_env_file=None, data_dir=tmp_path / "data")
     ticking = asyncio.create_task(tick_folder(pages.root, None, settings, ai=False, dry_run=False, extract=False))
     await asyncio.wait({ticking, waited := asyncio.create_task(waiting.wait())}, return_when=asyncio.FIRST_COMPLETED)
     assert (waited.done(), (pages.root / "brain-feed" / "signals.md").exists()) == (True, False)
 
-    await other.release("vault.folder", "other")
+    other.release()
     assert (await ticking)["changes"]["written"] > 0
-    assert await other.acquire("vault.folder", "other", 30)
-    await other.release("vault.folder", "other")
+    assert other.acquire()
+    other.release()
 
 
 def test_a_brain_has_a_vault_unless_the_settings_speak_of_vaults(tmp_path: Path) -> None:

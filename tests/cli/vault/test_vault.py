@@ -13,6 +13,7 @@ from openbrain import settings
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.ports.store.operations import Leases
 from openbrain.vault.files.folder import Folder
+from openbrain_cli import options
 from openbrain_cli.vault import cluster as clustering
 from openbrain_cli.vault.vault import app
 from openbrain_tick.plan.extract import Session
@@ -70,7 +71,8 @@ def test_the_default_vault_of_this_machine_has_one_writer_too(
     locked: list[str] = []
 
     @asynccontextmanager
-    async def writer(_: Leases, workspace_id: str, *, wait_s: float) -> AsyncIterator[None]:
+    async def writer(_: Leases | None, workspace_id: str, folder: Folder, *, wait_s: float) -> AsyncIterator[None]:
+        assert folder.root == root.resolve()
         locked.append(workspace_id)
         yield
 
@@ -127,3 +129,12 @@ def test_what_can_not_be_done_is_said(tmp_path: Path) -> None:
         typed("cluster", "--vault", str(tmp_path), "--bundle", str(tmp_path / "none"))
     with pytest.raises(Invalid, match="since"):
         typed("extract", "--since", "soon", "--projects-dir", str(tmp_path))
+
+
+def test_a_bundle_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "FILE_BYTES", 1 << 20)
+    endless = Path("/dev/zero")
+    with pytest.raises(Invalid, match="/dev/zero has more than 1 MiB"):
+        typed("cluster", "--vault", str(tmp_path), "--bundle", str(endless))
+    with pytest.raises(Invalid, match="standard input has more than 1 MiB"):
+        typed("cluster", "--vault", str(tmp_path), stdin=bytes((1 << 20) + 1))

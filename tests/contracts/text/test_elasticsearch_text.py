@@ -128,6 +128,23 @@ async def test_an_index_of_the_version_before_learns_when_a_memory_was_made(plac
     assert document["created_at"] == "2023-11-14T22:13:20.123456Z"
 
 
+async def test_an_index_that_an_earlier_version_made_again_gets_the_new_fields_with_the_next_write(
+    place: Place, text: ElasticsearchText
+) -> None:
+    """As in a rolling upgrade: the housekeeper still runs the earlier version, the indexers the new one."""
+    older = {**COMMON_MAPPING, "text": {"type": "text", "analyzer": "english"}, "metadata": {"type": "flattened"}}
+    await place.raw.indices.delete(index=place.index)
+    mappings = {"dynamic": "strict", "_meta": {"builder": BUILDER}, "properties": older}
+    await place.raw.indices.create(index=place.index, mappings=mappings)
+    rows = [memory() for _ in range(3)]
+    large = ["ferry " * 60_000 for _ in rows]  # a request each, at once
+
+    batch = [text_entry(row, each) for row, each in zip(rows, large, strict=True)]
+    assert await text.write(NAME, [*batch, tombstone(new_id(), revision=1)]) == {}
+
+    assert sorted(await found(text, "ferry")) == sorted(row.id for row in rows)
+
+
 async def test_several_may_prepare_at_once(place: Place) -> None:
     several = [place.open() for _ in range(4)]
 

@@ -68,7 +68,7 @@ def test_remembered_text_is_data(terminal: Terminal) -> None:
 @pytest.mark.parametrize(
     ("command", "code", "message"),
     [
-        (("search", ""), 1, "q: "),
+        (("search", ""), 1, "WORDS: is empty"),
         (("search", "x" * 2001), 1, "q: "),
         (("search", "x", "--facet", "content"), 1, "facets"),
         (("search", "x", "--type", "opinion"), 1, "type"),

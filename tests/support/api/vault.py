@@ -58,7 +58,3 @@ def marks(vault: Path, path: str) -> list[tuple[str, dict[str, str], str]]:
     found = parse(page.body, path, page.body_line)
     assert (page.problems, found.problems) == ((), ())
     return [(mark.type, dict(mark.attrs), mark.content) for mark in found.markers]
-
-
-def tree(vault: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(vault)): path.read_bytes() for path in vault.rglob("*") if path.is_file()}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from openbrain.vault.files.changes import Change, sha256
 from openbrain.vault.files.folder import Folder
+from openbrain.vault.files.lock import LOCK
 from openbrain.vault.pages.journal import apply
 
 Files = Mapping[str, bytes]
@@ -25,8 +26,9 @@ def lay(root: Path, files: Files) -> Folder:
 
 
 def tree(root: Path) -> dict[str, bytes]:
-    """Return every file, hidden ones included."""
-    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    """Return every file, hidden ones included, except for the writers' lock."""
+    files = {str(path.relative_to(root)): path for path in root.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in files.items() if name != LOCK}
 
 
 def plan(here: Files, wanted: Files) -> list[Change]:

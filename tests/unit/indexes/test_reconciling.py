@@ -151,6 +151,24 @@ async def test_what_was_announced_is_waited_for() -> None:
     assert await quiescent.since(IndexKind.TEXT) > clock.now()
 
 
+async def test_what_was_announced_is_waited_for_also_after_it_was_published() -> None:
+    """The relay publishes it some time later, so that its entries are newer than the announcement."""
+    clock, waiting = FakeClock(), Waiting()
+    quiescent = QuiescentSince(waiting.unpublished_since, {IndexKind.TEXT: waiting.oldest}, clock)
+    clock.advance(1000)
+    waiting.outbox = clock.now()
+    quiescent.announced()
+    clock.advance(200)
+    assert await quiescent.since(IndexKind.TEXT) == 0, "not published yet"
+
+    waiting.outbox, waiting.stream = None, clock.now()
+    clock.advance(200)
+    assert await quiescent.since(IndexKind.TEXT) == 0, "published, not taken yet"
+    waiting.stream = clock.now() + 100
+    clock.advance(200)
+    assert await quiescent.since(IndexKind.TEXT) == clock.now() - 100, "what waits now came later"
+
+
 class Large:
     """A store of `rows` rows, none marked as done, and an index that holds them. Records how much was asked for at
     once."""

@@ -1,7 +1,5 @@
 """Text that a recall returned is not stored again."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,12 +34,19 @@ def test_an_answer_alone_is_refused_and_what_stands_around_it_is_stored(answer: 
     assert [line for line in kept.splitlines() if line] == ["I asked first.", "So the order's key must hold it too."]
 
 
-def test_many_notices_take_no_long_time() -> None:
+def test_many_notices_are_read_in_one_pass() -> None:
+    # If each is looked at again from each before it, this takes longer than any test may.
     block = "<<memory 0123456789ab 1>>x<<end 0123456789ab 1>>"
-    notices = "From OpenBrain " * 3_000
-    began = time.process_time()
+    notices = "From OpenBrain " * 300_000
+
     assert without_echoes(f"{notices}\nX\n{block}") == f"{notices}\nX\n"
-    assert time.process_time() - began < 1  # it was 4 s, in which a process answered nobody
+
+
+def test_many_blocks_that_nothing_ends_are_read_in_one_pass() -> None:
+    block = "<<memory 0123456789ab 1>>x<<end 0123456789ab 1>>"
+    openings = "".join(f"<<memory {number:012x}>>" for number in range(300_000))
+
+    assert without_echoes(f"{openings}\n{block}") == f"{openings}\n"
 
 
 @pytest.mark.parametrize(
@@ -51,6 +56,7 @@ def test_many_notices_take_no_long_time() -> None:
         "<<memory 0123456789ab 1>> that nothing ends",
         "cat <<EOF >> file <<end EOF",
         "<<end 0123456789ab 1>>",
+        "<<end 0123456789ab 1>> <<memory 0123456789ab 1>>",
     ],
 )
 def test_what_only_looks_like_a_block_stays(text: str) -> None:

@@ -1,6 +1,7 @@
 """An export file that was cut anywhere is reported as cut, and the export can be resumed."""
 
 import asyncio
+import errno
 import gzip
 import hashlib
 import os
@@ -11,12 +12,13 @@ from typing import Any
 
 import pytest
 
+from openbrain.client import OpenBrain
 from openbrain.domain.errors import Invalid, SetupError, TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.usecases.transfer.lines import Footer, parse_line
 from openbrain.usecases.transfer.writing import as_line, footer_line, header_line, mark_line
 from openbrain_cli.memories import export
-from openbrain_cli.memories.transfer.download import PartFile
+from openbrain_cli.memories.transfer.download import PartFile, save
 from openbrain_cli.memories.transfer.export_file import check, is_export, kind_of, parts
 
 HEADER = header_line(export_id=uuid7(1), exported_at=1, workspace_id="w", whole=True, filters={})
@@ -100,6 +102,22 @@ def test_an_import_of_a_cut_file_has_an_end(tmp_path: Path) -> None:
 
     assert [kind_of(line) for line in part.body.splitlines()] == ["header", "memory", "mark", "footer"]
     assert isinstance(parse_line(part.body.splitlines()[-1]), Footer)
+
+
+async def test_a_file_that_can_not_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(**_: Any) -> AsyncIterator[bytes]:
+        return arriving(WHOLE)
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    brain = OpenBrain("http://localhost:1", "key")
+    monkeypatch.setattr(brain, "export", nothing)
+    with pytest.raises(SetupError, match=r"none/all\.ndjson\.part can't be written: No such file or directory"):
+        await save(brain, tmp_path / "none" / "all.ndjson", {}, packed=False, progress=lambda _: None)
+    monkeypatch.setattr(PartFile, "_write", full)
+    with pytest.raises(SetupError, match=r"all\.ndjson can't be written: No space left on device"):
+        await save(brain, tmp_path / "all.ndjson", {}, packed=False, progress=lambda _: None)
 
 
 async def test_two_exports_at_once_do_not_write_into_one_file(tmp_path: Path) -> None:

@@ -155,6 +155,8 @@ def test_a_list_or_table_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPat
     [
         ("OPENBRAIN_STREAM__URL", "OPENBRAIN_STREAMS__URL"),
         ("OPENBRAIN_STREAMS_URL", "OPENBRAIN_STREAMS__URL"),
+        ("OPENBRAIN_STREAM_URL", "OPENBRAIN_STREAMS__URL"),
+        ("OPENBRAIN_LOG_LEVEL", "OPENBRAIN_LOGS__LEVEL"),
         ("openbrain_truth_url", "OPENBRAIN_TRUTH__URL"),
         ("OPENBRAIN_SERVE__PORT", "OPENBRAIN_SERVER__PORT"),
         ("OPENBRAIN_DATA__DIR", "OPENBRAIN_DATA_DIR"),

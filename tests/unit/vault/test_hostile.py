@@ -3,7 +3,6 @@
 Quadratic work would not end here within a test's time limit.
 """
 
-import time
 from pathlib import Path
 
 import pytest
@@ -95,10 +94,9 @@ def test_a_flood_of_marks_in_one_line_or_many_is_bounded(piece: str) -> None:
 
 
 def test_a_heading_and_a_token_are_looked_for_once() -> None:
-    began = time.process_time()
-    assert [section.title for section in sections(f"## a{' ' * 2_000}b # #\nx\n")] == [f"a{' ' * 2_000}b #"]
-    assert redacted("eyJ-" * 50_000) == "eyJ-" * 50_000
-    assert time.process_time() - began < 2  # each was above a minute
+    # If each space and token is looked at again from each before it, this takes longer than any test may.
+    assert [section.title for section in sections(f"## a{' ' * 100_000}b # #\nx\n")] == [f"a{' ' * 100_000}b #"]
+    assert redacted("eyJ-" * 500_000) == "eyJ-" * 500_000
 
 
 @pytest.mark.parametrize(

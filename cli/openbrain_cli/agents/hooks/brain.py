@@ -143,7 +143,7 @@ def _ended_at(until: float, connected: "socket") -> Iterator[None]:
         timer.cancel()
 
 
-def brain_of(folder: Path, record: Mapping[str, Any]) -> Brain:
+def brain_of(folder: Path, record: Mapping[str, Any], within_s: float | None = None) -> Brain:
     """Return the brain that the connection was made with."""
     url = str(record.get("url") or "")
     if not url:
@@ -154,4 +154,4 @@ def brain_of(folder: Path, record: Mapping[str, Any]) -> Brain:
     if not url:
         raise SetupError(f"the connection in {folder} names no brain: connect again")
     checked_address(url, allow_http=bool(record.get("allow_http")))
-    return Brain(url, read_key(folder / "key"), str(record["agent"]))
+    return Brain(url, read_key(folder / "key"), str(record["agent"]), within_s or WITHIN_S)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,6 +109,11 @@ class HookCall:
     def _text(self, name: str) -> str:
         value = self.given.get(name)
         return value if isinstance(value, str) else ""
+
+
+def warn(text: str) -> None:
+    """Tell the user, not the model: clients show it in their log, or with their verbose output."""
+    sys.stderr.write(f"openbrain hook: {text}\n")
 
 
 def read_call(raw: bytes) -> HookCall:

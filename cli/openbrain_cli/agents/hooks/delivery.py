@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from openbrain.domain.access.credentials import read_key
 from openbrain.domain.errors import OpenBrainError, ServerFailed
 from openbrain_cli.agents.hooks.brain import Brain, Refused
+from openbrain_cli.agents.hooks.call import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +42,7 @@ class Unsent:
 
     def keep(self, write: "Write") -> int:
         """Store a write and return its number. `TryLater` as in `Outbox.keep`."""
-        with self._opened() as outbox:
+        with self._opened() as outbox, self._telling_set_aside(outbox):
             before, owner = outbox.owner(), self._owner()
             if before is not None and owner is not None and not before.same_as(owner):
                 with suppress(OpenBrainError):
@@ -67,20 +68,33 @@ class Unsent:
                 return
             brain = self._brain()
             owner = _identified(outbox, brain)
-            if outbox.owner() != owner:
-                outbox.give_to(owner)
-            while (first := outbox.first(owner)) is not None:
-                number, write = first
-                try:
-                    brain.post(write.path, write.body or {}, key=write.headers[KEY])
-                except Refused as error:
-                    outbox.refuse(number, str(error))
-                except ServerFailed as error:
-                    if outbox.failed(number) < FAILURES:
-                        raise
-                    outbox.refuse(number, str(error))
-                else:
-                    outbox.delivered(number)
+            with self._telling_set_aside(outbox):
+                if outbox.owner() != owner:
+                    outbox.give_to(owner)
+                while (first := outbox.first(owner)) is not None:
+                    number, write = first
+                    try:
+                        brain.post(write.path, write.body or {}, key=write.headers[KEY])
+                    except Refused as error:
+                        outbox.refuse(number, str(error))
+                    except ServerFailed as error:
+                        if outbox.failed(number) < FAILURES:
+                            raise
+                        outbox.refuse(number, str(error))
+                    else:
+                        outbox.delivered(number)
+
+    @contextmanager
+    def _telling_set_aside(self, outbox: "Outbox") -> "Iterator[None]":
+        before = outbox.refused()
+        try:
+            yield
+        finally:
+            if (count := outbox.refused() - before) > 0:
+                warn(
+                    f"{count} writes are set aside in {self._file}: the brain refuses them, or they are of another "
+                    "workspace or agent"
+                )
 
     @contextmanager
     def _opened(self) -> "Iterator[Outbox]":

@@ -12,7 +12,7 @@ from openbrain.domain.errors import OpenBrainError, TryLater
 from openbrain.domain.text.control_characters import cleaned
 from openbrain_cli.agents.hooks import session, shown
 from openbrain_cli.agents.hooks.brain import Brain, Refused, brain_of
-from openbrain_cli.agents.hooks.call import HookCall
+from openbrain_cli.agents.hooks.call import HookCall, warn
 from openbrain_cli.agents.hooks.delivery import KEY, Unsent
 from openbrain_cli.agents.hooks.markers import new_markers
 
@@ -25,6 +25,8 @@ FILES_AT_ONCE: Final = 3
 PROMPT_MEMORIES: Final = 3
 CONTEXT_TOKENS: Final = 2_000
 SUBAGENT_TOKENS: Final = 600
+PERSON_S: Final = 10.0
+"""Seconds for all requests of one try to deliver, when a person waits for it."""
 REMEMBER: Final = "/v1/brain/remember"
 
 
@@ -101,9 +103,11 @@ def harvest(hook: Hook) -> str:
     try:
         for write in new_markers(hook.call, hook.known, hook.record):
             hook.unsent.keep(write)
-    except Exception:
+    except Exception as error:
         # The next hook finds these markers again: each is stored once, by its key.
         hook.known.read, hook.known.markers = read, found
+        if isinstance(error, TryLater):
+            warn(f"markers are not stored yet: {error}")
         raise
     hook.unsent.deliver()
     return ""
@@ -113,7 +117,7 @@ def undelivered(folder: Path, record: Mapping[str, Any]) -> int:
     """Deliver the writes that wait in a connection. Return how many still wait."""
     left = -1
     while True:
-        unsent = Unsent(folder, cache(lambda: brain_of(folder, record)))  # each brain has a time limit of its own
+        unsent = Unsent(folder, cache(lambda: brain_of(folder, record, PERSON_S)))  # a new limit for each
         if not unsent:
             return 0
         with suppress(OpenBrainError):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from openbrain.adapters.local.transcript_consent import transcripts_allowed
 from openbrain.domain.text.control_characters import cleaned
-from openbrain_cli.agents.hooks.call import HookCall
+from openbrain_cli.agents.hooks.call import HookCall, warn
 from openbrain_cli.agents.hooks.delivery import KEY
 from openbrain_cli.agents.hooks.session import Session
 
@@ -61,25 +61,28 @@ def _new_lines(call: HookCall, known: Session) -> list[bytes]:
 
 def _new_part(path: Path, known: Session) -> tuple[bytes, bool]:
     """Complete lines since the last read, and whether there may be more."""
-    begins, raw = _part(path, known.read.get(str(path), 0))
-    part = raw[: raw.rfind(b"\n") + 1]
+    begins, raw, within = _part(path, known.read.get(str(path), 0))
+    full, end = len(raw) == PART_BYTES, raw.rfind(b"\n") + 1
     # A line that fills the whole part would be in the way of all that follow, so it is skipped.
-    read = len(part) or (len(raw) if len(raw) == PART_BYTES else 0)
-    known.read[str(path)] = begins + read
-    return part, len(raw) == PART_BYTES
+    skipped = raw[: raw.find(b"\n") + 1] if within and end else raw if full and not end else b""
+    if _may_hold_marker(skipped):
+        warn(f"a line of more than {PART_BYTES >> 20} MB in {path} was not read: a marker in it is not stored")
+    known.read[str(path)] = begins + (end or len(skipped))
+    return raw[len(skipped) : end], full
 
 
-def _part(path: Path, begins: int) -> tuple[int, bytes]:
-    """The offset, and up to `PART_BYTES` from it on; empty if the file can't be read. A file that is shorter than
-    before was written anew, and is read from its start."""
+def _part(path: Path, begins: int) -> tuple[int, bytes, bool]:
+    """The offset, up to `PART_BYTES` from it on, and whether they begin within a line; empty if the file can't be
+    read. A file that is shorter than before was written anew, and is read from its start."""
     try:
         with path.open("rb") as file:
             if begins > file.seek(0, SEEK_END):
                 begins = 0
-            file.seek(begins)
-            return begins, file.read(PART_BYTES)
+            file.seek(max(begins - 1, 0))
+            within = begins > 0 and file.read(1) != b"\n"
+            return begins, file.read(PART_BYTES), within
     except OSError:
-        return begins, b""
+        return begins, b"", False
 
 
 def _item(marker: "Harvested", call: HookCall) -> "Write":

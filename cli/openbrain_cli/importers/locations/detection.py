@@ -104,6 +104,8 @@ def _folder(path: Path, wanted: Wanted) -> Scans:
 
 
 def _file(path: Path, wanted: Wanted) -> Scans:
+    if not path.is_file():  # a pipe would be waited for
+        return [Scan(notes=(Note(str(path), "is not a file"),))]
     name = path.suffix.lower()
     if name in scans.FILES or wanted.client in _RECORDS | {Client.CHATGPT}:
         return _records(path, wanted)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _IMPORT = re.compile(r"(?:^|(?<=[\s(]))@(?P<path>(?:\\ |[^\s`,;)])+)")
-_SPAN = re.compile(r"(`+)(?:(?!\1).)+?\1")
+_TICKS = re.compile(r"`+")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _TEXT = (".md", ".markdown", ".txt")
 
@@ -50,8 +50,26 @@ def prose(text: str, first_line: int = 1) -> Iterator[tuple[int, str]]:
         match = _FENCE.match(line)
         if match is None:
             if not fence:
-                yield number, _SPAN.sub(" ", line)
+                yield number, _without_code(line)
         elif not fence:
             fence = match[1]
         elif match[1][0] == fence[0] and len(match[1]) >= len(fence):
             fence = ""
+
+
+def _without_code(line: str) -> str:
+    """The line with a space for each inline code: from backticks to the next run of as many. In one pass from the end
+    and one from the start: a line of backticks alone must not take long."""
+    runs = list(_TICKS.finditer(line))
+    closings, later = [0] * len(runs), dict[int, int]()
+    for index in range(len(runs) - 1, -1, -1):
+        ticks = len(runs[index][0])
+        closings[index] = later.get(ticks, 0)
+        later[ticks] = index
+    kept, at, index = list[str](), 0, 0
+    while index < len(runs):
+        if closing := closings[index]:
+            kept += line[at : runs[index].start()], " "
+            at, index = runs[closing].end(), closing
+        index += 1
+    return "".join((*kept, line[at:]))

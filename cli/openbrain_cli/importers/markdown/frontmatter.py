@@ -5,9 +5,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
+from itertools import pairwise
 from typing import Any
 
-_PLAIN_VALUE = re.compile(r"^(?P<key>\s*(?:- |[A-Za-z_][\w-]*: +))(?P<value>[^\s\"'\[{|>#].*?)\s*$")
+_PLAIN_VALUE = re.compile(r"^(?P<key>\s*(?:- |[A-Za-z_][\w-]*: +))(?P<value>[^\s\"'\[{|>#].*)$")
 _KEY = re.compile(r"[A-Za-z_][\w-]*:(?:\s|$)")
 
 
@@ -116,10 +117,17 @@ def _no_content(reason: str) -> str:
 
 
 def _quoted(line: str) -> str:
-    match = _PLAIN_VALUE.match(line)
+    match = _PLAIN_VALUE.match(line.rstrip())
     return line if match is None else match["key"] + json.dumps(match["value"], ensure_ascii=False)
 
 
 def _outside_braces(text: str) -> list[str]:
     """Parts between commas, but not the commas of `{ts,tsx}`."""
-    return re.split(r",(?![^{}]*\})", text)
+    cuts, closes = [len(text)], False
+    for index in range(len(text) - 1, -1, -1):
+        if text[index] in "{}":
+            closes = text[index] == "}"
+        elif text[index] == "," and not closes:
+            cuts.append(index)
+    cuts.append(-1)
+    return [text[before + 1 : cut] for cut, before in reversed(list(pairwise(cuts)))]

@@ -20,7 +20,7 @@ INDEX = "MEMORY.md"
 CONFIDENCE = 0.7
 """Confidence in notes that an agent wrote for itself."""
 
-_INDEX_LINE = re.compile(r"\s*[-*+]\s+(?:\[[^\]]+\]\([^)]+\.md[^)]*\)|\[\[[^\]]+\]\]|`[^`]+\.md`)")
+_INDEX_LINE = re.compile(r"\s*[-*+]\s+(?:\[[^\]]+\]\((?P<file>[^)]+)\)|\[\[[^\]]+\]\]|`[^`]+\.md`)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +68,13 @@ def _index(parsed: Page, chunker: Chunker, folder: MemoryFolder, *, with_topics:
 
 def _lists_topics(section: Section) -> bool:
     lines = [text for text in section.body.split("\n") if text.strip()]
-    listed = sum(_INDEX_LINE.match(text) is not None for text in lines)
+    listed = sum(map(_is_index_line, lines))
     return listed > 0 and listed * 2 >= len(lines)
+
+
+def _is_index_line(text: str) -> bool:
+    match = _INDEX_LINE.match(text)
+    return match is not None and (match["file"] is None or ".md" in match["file"][1:])
 
 
 def _topic(parsed: Page, chunker: Chunker, folder: MemoryFolder, stem: str) -> Iterator[FoundMemory]:

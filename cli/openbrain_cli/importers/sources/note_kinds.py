@@ -17,8 +17,12 @@ from openbrain_cli.importers.sources.notes import ENDINGS, NoteFolder, scan
 _LOOKED_AT = 40
 _PERMALINK = re.compile(r"^permalink:[ \t]*[^\s/]", re.MULTILINE)
 _TITLE = re.compile(r"^title:[ \t]*\S", re.MULTILINE)
-_RELATION = re.compile(r"^\s*[-*]\s+(?P<type>[^\[\]\n]{0,100}?)\s*\[\[(?P<to>[^\]|#\n]{1,200})", re.MULTILINE)
-_OBSERVATION = re.compile(r"^\s*[-*]\s+\[(?P<category>[^\[\]\n]{2,60})\]\s+\S", re.MULTILINE)
+# Gaps are possessive: otherwise a long one takes time with the square of its length, or worse.
+_GAP = r"[^\S\n]"
+_RELATION = re.compile(
+    rf"^{_GAP}*+[-*]{_GAP}++(?P<type>[^\[\]\n]{{0,100}}?){_GAP}*+\[\[(?P<to>[^\]|#\n]{{1,200}})", re.MULTILINE
+)
+_OBSERVATION = re.compile(rf"^{_GAP}*+[-*]{_GAP}++\[(?P<category>[^\[\]\n]{{2,60}})\]{_GAP}++\S", re.MULTILINE)
 
 
 def is_vault(folder: Path) -> bool:

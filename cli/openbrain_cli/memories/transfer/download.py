@@ -153,6 +153,15 @@ async def save(
     brain: OpenBrain, target: Path, filters: dict[str, Any], *, packed: bool, progress: Callable[[Counts], None]
 ) -> Counts:
     """Export into `target`, with retries that resume. After a failure the part file stays for the next command."""
+    try:
+        return await _saved(brain, target, filters, packed=packed, progress=progress)
+    except OSError as error:
+        raise SetupError(f"{error.filename or target} can't be written: {error.strerror}") from error
+
+
+async def _saved(
+    brain: OpenBrain, target: Path, filters: dict[str, Any], *, packed: bool, progress: Callable[[Counts], None]
+) -> Counts:
     failures, before = 0, -1
     while True:
         with contextlib.closing(PartFile(target.with_name(f"{target.name}.part"))) as file:

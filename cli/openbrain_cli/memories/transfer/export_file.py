@@ -52,6 +52,8 @@ def is_export(path: Path) -> bool:
     """True if the file begins like an export, or is packed and cut off before its first line."""
     if not path.is_file():
         return False
+    if not path.is_file():  # a pipe would be waited for
+        return False
     try:
         with opened(path) as file:
             first = orjson.loads(file.readline(limits.LINE_BYTES))

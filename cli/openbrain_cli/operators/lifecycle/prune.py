@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from openbrain.domain.errors import Invalid
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.operators.lifecycle.selected import Mode, Selected, carried_out, days, report
 from openbrain_cli.operators.operations import OperationId, failed, followed
@@ -36,6 +37,16 @@ UnrecalledFor = Annotated[
 ]
 
 
+_LIMITS = {
+    "max_effective_confidence",
+    "max_confidence",
+    "min_confidence",
+    "min_effective_confidence",
+    "unrecalled_days",
+    "older_than_days",
+}
+
+
 @command(
     "openbrain prune --max-effective-confidence 0.2",
     "openbrain prune --unrecalled-for 180d --type observation --project shop --yes",
@@ -64,6 +75,10 @@ def prune(
         min_effective_confidence=min_effective_confidence,
         unrecalled_days=days("--unrecalled-for", unrecalled_for) if unrecalled_for is not None else None,
     )
+    if not _LIMITS & how.keys():
+        raise Invalid(
+            "", "give at least one of --max-effective-confidence, --max-confidence, --unrecalled-for, --older-than"
+        )
     operation = carried_out(to, lambda brain: brain.prune(dry_run=mode.looks, **how), detach=mode.detach)
     as_json(operation) if mode.json else report(operation, dry_run=mode.looks)
 

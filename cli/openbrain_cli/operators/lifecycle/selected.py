@@ -111,6 +111,7 @@ def report(
         rows = ((example["id"], example["action"], example["why"]) for example in examples)
         show(table("memory", "", "why", rows=rows))
     if dry_run:
-        say(hint)
+        if any(counts.values()):
+            say(hint)
     elif counts and undoable:
         say(f"openbrain undo {operation.id}  puts them back, within 30 days")

@@ -6,7 +6,7 @@ import typer
 
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.operators.operations import failed, followed
-from openbrain_cli.options import AsJson, Connection
+from openbrain_cli.options import AGO, AsJson, Connection, given_moment
 from openbrain_cli.output import as_json, moment, say
 
 if TYPE_CHECKING:
@@ -14,10 +14,21 @@ if TYPE_CHECKING:
     from openbrain.contract.admin.streams import Replayed
 
 StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="Name of a stream, as in `openbrain streams`.")]
+
+
+def place(written: str) -> str:
+    """An entry's id or a time as written, and `24h` as the time that long ago."""
+    return given_moment(written) if AGO.fullmatch(written.strip()) else written
+
+
 From = Annotated[
-    str, typer.Option("--from", metavar="ID|TIME", help="An entry's id, or a time such as 2026-11-22T07:00Z.")
+    str,
+    typer.Option("--from", parser=place, metavar="ID|TIME", help="An entry's id, a time (2026-11-22T07:00Z), or 24h."),
 ]
-To = Annotated[str, typer.Option("--to", metavar="ID|TIME", help="The same, inclusive; the last entry if left out.")]
+To = Annotated[
+    str,
+    typer.Option("--to", parser=place, metavar="ID|TIME", help="The same, inclusive; the last entry if left out."),
+]
 Group = Annotated[str, typer.Option("--group", help="Only this service; every service of the stream if left out.")]
 Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Maximum number of entries per second.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show how many, and where the stream begins.")]

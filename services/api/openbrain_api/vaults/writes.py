@@ -80,7 +80,7 @@ async def write_once(call: Call[Any, Any], folder: Folder, request: WriteRequest
     """Write once. A repeated request returns the first write and no draft. Raise `VaultBusy` if the vault stays locked
     for too long."""
     actor, store = call.actor, call.api.store
-    async with vault_writer(store.leases, actor.workspace_id, wait_s=call.api.settings.vaults.tuning.wait_s):
+    async with vault_writer(store.leases, actor.workspace_id, folder, wait_s=call.api.settings.vaults.tuning.wait_s):
         await in_thread(partial(journal.recover, folder))
         now = call.api.clock.now()
         write = await store.vault.claim_vault_write(

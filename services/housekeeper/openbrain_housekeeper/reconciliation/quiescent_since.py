@@ -19,15 +19,24 @@ class QuiescentSince:
     def __init__(self, unpublished_since: Oldest, oldest: Mapping[IndexKind, Oldest], clock: Clock) -> None:
         self._unpublished_since, self._oldest, self._clock = unpublished_since, oldest, clock
         self._announced_at = clock.now()
+        self._published_by: int | None = self._announced_at
+        """When all that was announced had been published: its entries are not newer. None while that is unknown."""
 
     async def since(self, kind: IndexKind) -> int:
         """Events of rows that changed before this time are not on their way. 0 while that is unknown for all rows."""
         now = self._clock.now()
-        waiting = (await self._unpublished_since(), await self._oldest[kind]())
-        # No event is newer than now, whatever its timestamp says.
-        until = min((min(item, now) for item in waiting if item is not None), default=now + 1)
+        unpublished = await self._unpublished_since()
         self._announced_at = min(self._announced_at, now)
-        return until if self._announced_at < until else 0
+        if self._published_by is None and (unpublished is None or min(unpublished, now) > self._announced_at):
+            self._published_by = self._clock.now()
+        oldest = await self._oldest[kind]()
+        # No event is newer than now, whatever its timestamp says.
+        until = min((min(item, now) for item in (unpublished, oldest) if item is not None), default=now + 1)
+        if self._published_by is None:
+            return 0
+        self._published_by = min(self._published_by, self._clock.now())
+        return until if self._published_by <= until else 0
 
     def announced(self) -> None:
-        self._announced_at = self._clock.now()
+        """Note that events were announced; the relay publishes them later."""
+        self._announced_at, self._published_by = self._clock.now(), None

@@ -24,6 +24,12 @@ class Sent(answers.Done):
     duplicate: bool | None = None
 
 
+class MarkedRead(answers.Done):
+    """Of agent_mark_read."""
+
+    unread: int | None = None
+
+
 class Subscribed(answers.Done):
     """Of brain_subscribe and brain_unsubscribe."""
 
@@ -74,6 +80,14 @@ async def agent_inbox(
     page = await brain.inbox(after=after or 0, unread=unread or False, limit=limit, agent_id=agent_id)
     head = f"{page.unread} unread in all. For later messages: after {page.next_after}" if page.next_after else ""
     return answers.text(head, _messages(page.messages))
+
+
+async def agent_mark_read(
+    brain: "OpenBrain", up_to: arguments.UpTo, agent_id: arguments.Agent = None
+) -> Annotated[CallToolResult, MarkedRead]:
+    """Mark the messages of your inbox up to a number as read, once you have dealt with them."""
+    marked = await brain.mark_read(up_to=up_to, agent_id=agent_id)
+    return answers.both(f"Marked as read: {marked.read}", MarkedRead(unread=marked.unread))
 
 
 async def agent_conversation(
@@ -158,6 +172,7 @@ TOOLS = (
     ToolSpec(agent_send, "Send a message", WRITES, unlisted=("agent_id",)),
     ToolSpec(agent_inbox, "Inbox", READS, unlisted=("agent_id",)),
     ToolSpec(agent_conversation, "Conversation", READS, unlisted=("agent_id",)),
+    ToolSpec(agent_mark_read, "Mark as read", WRITES, Toolset.SIGNALS, unlisted=("agent_id",)),
     ToolSpec(brain_subscribe, "Wait for memories", REPEATS, Toolset.SIGNALS, unlisted=("agent_id",)),
     ToolSpec(brain_subscriptions, "What you wait for", READS, Toolset.SIGNALS, unlisted=("cursor", "agent_id")),
     ToolSpec(brain_unsubscribe, "Wait no more", ENDS, Toolset.SIGNALS, unlisted=("agent_id",)),

@@ -112,6 +112,7 @@ Letter = Annotated[
 ]
 Subject = Annotated[str | None, Field(max_length=limits.SUBJECT_CHARS)]
 After = Annotated[int | None, Field(ge=0, le=2**53 - 1, description="From an answer: those after this number.")]
+UpTo = Annotated[int, Field(ge=1, le=2**53 - 1, description="The seq of the last one.")]
 Unread = Annotated[bool | None, Field(description="Only what is not marked as read.")]
 
 Standing = Annotated[str | None, Field(max_length=limits.QUERY_CHARS, description="A question that stays open.")]

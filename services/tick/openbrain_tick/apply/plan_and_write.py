@@ -65,7 +65,7 @@ async def _written(vault: Vault, leases: Leases, wanted: Sequence[Change], done:
     for number, group in enumerate(_groups(wanted)):
         if number:
             await asyncio.sleep(PAUSE_S)
-        async with vault_writer(leases, vault.workspace_id, wait_s=vault.wait_s):
+        async with vault_writer(leases, vault.workspace_id, vault.folder, wait_s=vault.wait_s):
             if not await in_thread(partial(_write, vault, group, done)):
                 return False
     return True

@@ -26,8 +26,8 @@ _ERROR = re.compile(
     r"|401|403|429|500|502|503|504)\b",
     re.IGNORECASE,
 )
-_AGO = re.compile(r"(\d{1,9})\s*([smhd])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_AGO = re.compile(r"(\d{1,9})\s*([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def _in_utc(at: datetime) -> datetime:
@@ -113,7 +113,7 @@ def _when(field: str, words: str, now: datetime) -> datetime:
             raise Invalid(field, "is before the year 1") from None
     at = moment(words)
     if at is None:
-        raise Invalid(field, "must be a number with s, m, h or d, as in 26h, or an ISO time")
+        raise Invalid(field, "must be a number with s, m, h, d or w, as in 26h, or an ISO time")
     return at
 
 
@@ -184,4 +184,5 @@ def read_bundle(raw: bytes) -> Bundle:
     try:
         return Bundle.model_validate_json(raw)
     except ValidationError as error:
-        raise Invalid(*first_problem(error)) from None
+        field, why = first_problem(error)
+        raise Invalid(".".join(filter(None, ("bundle", field))), why) from None

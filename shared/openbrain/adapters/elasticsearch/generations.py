@@ -35,6 +35,7 @@ _IDS_ALONE = {
     "docvalue_fields": [{"field": "memory_id"}],
     "track_total_hits": False,
 }
+_UNMAPPED = "strict_dynamic_mapping_exception"
 BULK_BYTES = 1_000_000
 """Maximum bytes per request: aiohttp sends it without delaying the event loop, and every proxy accepts it."""
 
@@ -47,6 +48,8 @@ class Generations(Generic[Entry]):
     readers, point to the first one created, until `expose` moves them."""
 
     builder: str
+    fields: Mapping[str, Any] = COMMON_MAPPING
+    """Properties of every index of the kind."""
     at_once = 2
     """The next request is prepared while the server works on one."""
 
@@ -67,10 +70,10 @@ class Generations(Generic[Entry]):
         """Return the index name of a generation."""
         return name if name.startswith(f"{self._alias}-") else f"{self._alias}-{name}"
 
-    async def _prepare(self, name: str, properties: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Create the index, with `properties` and the common ones, if it is missing. Return the properties of the
-        existing index. `SetupError` if another builder made it."""
-        ours = {**COMMON_MAPPING, **properties}
+    async def _prepare(self, name: str, properties: Mapping[str, Any] = {}) -> Mapping[str, Any]:
+        """Create the index, with `fields` and `properties`, if it is missing. Return the properties of the existing
+        index. `SetupError` if another builder made it."""
+        ours = {**self.fields, **properties}
         mappings = {"dynamic": "strict", "_meta": {"builder": self.builder}, "properties": ours}
         settings = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": self._refresh}
         index = self.index(name)
@@ -88,11 +91,14 @@ class Generations(Generic[Entry]):
                 f"index {index} was made by builder {made_by}, this is {self.builder}: rebuild it under another name"
             )
         standing: dict[str, Any] = existing["mappings"]["properties"]
-        # Fields that an index of an earlier version lacks.
-        if lacking := {field: ours[field] for field in ours if field not in standing}:
-            with translated():
-                await self._client.indices.put_mapping(index=index, properties=lacking)
+        with translated():
+            await self._add_lacking(index, ours, standing)
         return standing
+
+    async def _add_lacking(self, index: str, ours: Mapping[str, Any], standing: Mapping[str, Any]) -> None:
+        """Add the fields that an index of an earlier version lacks."""
+        if lacking := {field: ours[field] for field in ours if field not in standing}:
+            await self._client.indices.put_mapping(index=index, properties=lacking)
 
     async def _save_template(self) -> None:
         """Forbid automatic creation of our indexes: only `prepare` creates one, and a write to a deleted one fails."""
@@ -176,9 +182,11 @@ class Generations(Generic[Entry]):
         action = {"index": {"_id": entry.id, "version": entry.revision, "version_type": "external_gte"}}
         return orjson.dumps(action) + b"\n" + orjson.dumps(document)
 
-    async def _bulk(self, index: str, lines: Mapping[str, bytes], *, visible: bool) -> dict[str, Exception]:
+    async def _bulk(
+        self, index: str, lines: Mapping[str, bytes], *, visible: bool, mapped: bool = False
+    ) -> dict[str, Exception]:
         """Send one request. If it is refused as a whole, retry its halves, so that one bad entry does not fail the
-        others."""
+        others. `mapped`: the index has all our fields."""
         operations: Sequence[Any] = list(lines.values())
         try:
             answer = await self._client.bulk(
@@ -194,14 +202,25 @@ class Generations(Generic[Entry]):
                 return dict.fromkeys(lines, reason)
             items = list(lines.items())
             half = len(items) // 2
-            left = await self._bulk(index, dict(items[:half]), visible=visible)
-            return left | await self._bulk(index, dict(items[half:]), visible=visible)
+            left = await self._bulk(index, dict(items[:half]), visible=visible, mapped=mapped)
+            return left | await self._bulk(index, dict(items[half:]), visible=visible, mapped=mapped)
         if not answer["errors"]:
             return {}
         results = [item["index"] for item in answer["items"]]
         if any(result["status"] == 404 for result in results):
             raise missing()
-        return {result["_id"]: _item_failure(result) for result in results if result["status"] not in {200, 201, 409}}
+        failed = {result["_id"]: result for result in results if result["status"] not in {200, 201, 409}}
+        unmapped = {item: lines[item] for item in failed if failed[item]["error"]["type"] == _UNMAPPED}
+        failures: dict[str, Exception] = {item: _item_failure(result) for item, result in failed.items()}
+        if not unmapped or mapped:
+            return failures
+        # A process of an earlier version created the index again, as during a rolling upgrade.
+        existing = (await self._client.indices.get_mapping(index=index)).body[index]["mappings"]["properties"]
+        await self._add_lacking(index, self.fields, existing)
+        return {
+            **{item: error for item, error in failures.items() if item not in unmapped},
+            **await self._bulk(index, unmapped, visible=visible, mapped=True),
+        }
 
     async def _hits(self, name: str, searches: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
         """Return the hits of each search, with the memory's id in `fields.memory_id`; no document is loaded for it."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from openbrain.adapters.elasticsearch import search
-from openbrain.adapters.elasticsearch.connection import common_document, compiled
+from openbrain.adapters.elasticsearch.connection import COMMON_MAPPING, common_document, compiled
 from openbrain.adapters.elasticsearch.generations import Generations
 from openbrain.adapters.tantivy.documents import english
 from openbrain.adapters.tantivy.highlights import Marker
@@ -16,7 +16,8 @@ from openbrain.ports.index import Count, Found, Hit, Place, Span, TextEntry, Tex
 
 BUILDER = "elasticsearch-english-5"
 _PASSAGE = {"type": "text", "analyzer": "english", "index_options": "freqs"}
-_PROPERTIES = {
+_FIELDS: Mapping[str, Any] = {
+    **COMMON_MAPPING,
     "text": {"type": "text", "analyzer": "english"},
     # A short text is its own only passage, so that all texts are scored with the same statistics.
     "passages": {"type": "nested", "properties": {"text": _PASSAGE}},
@@ -35,6 +36,7 @@ class ElasticsearchText(Generations[TextEntry]):
     """The text index behind the alias `<index>-text` and its plain names."""
 
     builder = BUILDER
+    fields = _FIELDS
 
     def __init__(self, url: str, index: str, refresh_ms: int, verify_tls: bool, timeout_s: float) -> None:
         super().__init__(url, f"{index}-text", refresh_ms, verify_tls, timeout_s, plain_names(index))
@@ -43,7 +45,7 @@ class ElasticsearchText(Generations[TextEntry]):
 
     async def prepare(self, name: str) -> None:
         """Create the index of this generation; `SetupError` if another builder made it."""
-        await self._prepare(name, _PROPERTIES)
+        await self._prepare(name)
 
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
         """Return entries with any of the words, scored by text and best passage. A tombstone has no text and is never

@@ -100,6 +100,14 @@ class ConsumerGroup:
         args = (self.group, self.consumer, PARKED, self._ripe_ms)
         return int(await scripts.RELEASE(self.client, self._keys, *args))
 
+    async def last_buried(self) -> str:
+        """Return the id of the last entry among the dead letters; '' if there is none, or while entries are pending."""
+        if (await self.client.xpending(self.stream, self.group))["pending"] or not await self.client.exists(self.dead):
+            return ""
+        about: Any = await self.client.xinfo_stream(self.dead)
+        entry: bytes = about["last-entry"][1][b"entry"] if about["last-entry"] else b""
+        return entry.decode()
+
     async def tidy(self, idle_s: float = 3600) -> int:
         """Remove consumers without pending entries that were idle for `idle_s`; return how many."""
         args = (self.group, self.consumer, PARKED, round(idle_s * 1000))

@@ -66,7 +66,7 @@ class FailureLimit:
         entries whose outcome is unknown. Return True if the failed ones are to be kept."""
         if self.stopped:
             if done:
-                self._resume()
+                self.resume()
             elif failed:
                 self.gives_back = True
                 self._until = self._clock() + self._backoff.next()
@@ -94,7 +94,8 @@ class FailureLimit:
             message=error_text(error),
         )
 
-    def _resume(self) -> None:
+    def resume(self) -> None:
+        """Read on: a probe succeeded, or nothing that failed is left."""
         self.stopped, self.gives_back, self.why = False, False, ""
         self._done = self._failed = 0.0
         self._backoff.reset()
@@ -131,6 +132,10 @@ class FailureLimit:
         for entry in list(islice(self._given, max(0, len(self._given) - _KNOWN))):
             del self._given[entry]
         return given
+
+    def gave(self, entry: str) -> bool:
+        """Whether this entry failed here and was given back."""
+        return entry in self._given
 
     def take_uncounted(self, entries: Iterable[Entry]) -> set[str]:
         """Return those of the entries that failed here while most did, if most no longer do: they do not count for the

@@ -22,6 +22,8 @@ _YIELD_S = 0.05
 _LEAST_LIMIT = 200
 """Minimum limit of entries kept or given back while most fail and new ones are probed."""
 _REST_S = 0.2
+_STALE_S = 5.0
+"""An error is forgotten after the reader has waited this long for its turn: /ready would report it until then."""
 _QUIET_S, _QUIET_AFTER_FULL_S = 0.02, 0.2
 """A read that has waited this long found nothing: it would return an entry at once. After a full read, which may have
 left entries, a slow machine gets more time."""
@@ -90,10 +92,13 @@ class Reader:
     async def _gate(self) -> int:
         """Wait until reading is allowed; return how many entries may be read."""
         runtime, consumer = self.runtime, self.consumer
+        began = time.monotonic()
         while True:
             runtime.heartbeat(self.loop, 2 * runtime.settings.tuning.breaker_max_s + 60)
             if runtime.closing.is_set():
                 raise Closing
+            if time.monotonic() - began > _STALE_S:
+                self.error_state.clear()
             if consumer.reads_nothing:
                 await self._rest(_REST_S)
                 continue

@@ -19,12 +19,14 @@ async def reclaim(consumer: Consumer, count: int, loop: str, *, alone: bool) -> 
 
 
 async def probe(consumer: Consumer, loop: str) -> bool:
-    """Handle one such entry, the next one after the last probe; return whether there was any. Raises redis-py's
-    errors."""
+    """Handle one such entry, the next one after the last probe; return whether there was any. If there is none because
+    those that failed are dead letters, reading continues. Raises redis-py's errors."""
     group, limit = consumer.group, consumer.limit
     taken = await group.take(1, alone=False, after=limit.probed) or await group.take(1, alone=True)
     if taken:
         limit.probed = taken[0].entry.id
+    elif limit.gave(await group.last_buried()):
+        limit.resume()
     await _handle(consumer, taken, loop)
     return bool(taken)
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import structlog
+from redis.exceptions import ResponseError
 
-from openbrain.domain.errors import error_kind, error_text
+from openbrain.domain.errors import TryLater, error_kind, error_text
 from openbrain.domain.events.streams import replays
 from openbrain.domain.tasks import all_ended, cancel
 from openbrain.settings import Streams
@@ -22,7 +23,7 @@ from openbrain.streams.handling.runtime import Closing, Runtime
 from openbrain.streams.reading.controls import Controls, Paused
 from openbrain.streams.reading.reader import Reader, ReadingRedis
 from openbrain.streams.reading.reaper import LeaseRenewal, Reaper
-from openbrain.streams.redis.connection import AWAY, ask, connect_as, disconnect
+from openbrain.streams.redis.connection import AWAY, ask, connect_as, disconnect, words
 
 _log = structlog.get_logger(__name__)
 _SHARED_S, _SHARE_S = 1.0, 0.3
@@ -143,11 +144,16 @@ class Session:
         return [*self.runtime.stuck(), *ended]
 
     async def check_redis(self) -> None:
-        """Raise redis-py's error if Redis does not answer, or if one of our reads fails."""
-        await ask(self.client, "PING")
-        for reader in self.readers.values():
-            if reader.error_state.error is not None:
-                raise reader.error_state.error
+        """Raise `TryLater` if Redis does not answer, or if one of our reads fails."""
+        try:
+            await ask(self.client, "PING")
+            for reader in self.readers.values():
+                if reader.error_state.error is not None:
+                    raise reader.error_state.error
+        except ResponseError as error:
+            raise TryLater(f"Redis refuses the request: {words(error)}") from error
+        except AWAY as error:
+            raise TryLater(f"Redis does not answer ({type(error).__name__})") from error
 
     async def check_failures(self) -> None:
         """Raise `MostFail` if a consumer is stopped because most entries fail."""

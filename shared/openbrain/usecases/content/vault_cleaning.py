@@ -48,7 +48,7 @@ class VaultPages:
 
     async def _written(self, changes: Sequence[Change]) -> int:
         """Return how many pages were written; 0 if somebody changed a page meanwhile and it must be read again."""
-        async with vault_writer(self.leases, self.workspace_id):
+        async with vault_writer(self.leases, self.workspace_id, self.folder):
             await asyncio.to_thread(journal.recover, self.folder)
             try:
                 applied = await asyncio.to_thread(partial(journal.apply, self.folder, changes))

@@ -8,13 +8,16 @@ from structlog.testing import capture_logs
 
 from openbrain.domain.errors import Invalid, NeverRetry
 from openbrain.domain.events.envelope import encode
-from openbrain.domain.events.streams import SUBMITTED
+from openbrain.domain.events.streams import STORED, SUBMITTED
 from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.memory import MemoryType
 from openbrain.observability import metrics
+from openbrain.ports.streams import Burial
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.operating.redelivery import Redelivery
 from openbrain.streams.reading.service import Service
+from openbrain.streams.redis.connection import connect
 from tests.support.streams.consumers import (
     Looks,
     Seen,
@@ -148,6 +151,27 @@ async def test_a_heap_of_poison_in_a_quiet_stream_does_not_hold_back_what_comes_
         await eventually(buried, every=0.1)
         await eventually(lambda: sorted(deployment.done) == list(range(100, number)))
         assert {letter["attempts"] for letter in await looks.dead()} == {"4"}
+
+
+async def test_it_reads_on_once_an_operator_has_buried_what_failed(url: str) -> None:
+    """No new entry is needed: on a quiet stream the next one may come in hours."""
+    deployment, settings = Deployment(), scaled(url, **QUICK)
+    await publish(settings, *(stored(number) for number in range(16)))
+    reading = service(settings, deployment.handle)
+    client: Any = connect(settings)
+    async with looking(settings) as looks, started(reading):
+        await eventually(lambda: stopped(looks))
+        work, ids = Redelivery(client, settings), [entry for entry, _ in await client.xrange(looks.stream)]
+
+        async def all_buried() -> bool:
+            done = [await work.bury(STORED.name, looks.group, entry.decode(), "they can't be handled") for entry in ids]
+            return set(done) == {Burial.BURIED}
+
+        await eventually(all_buried)
+        await eventually(lambda: not stopped(looks))
+        assert await reading.unready() == {}
+        assert {letter["attempts"] for letter in await looks.dead()} == {"0"}
+    await client.aclose()
 
 
 async def test_events_of_ours_that_cannot_be_read_stop_it_and_are_kept(url: str) -> None:

@@ -11,11 +11,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from openbrain.domain.errors import NeverRetry
-from openbrain.domain.events.streams import STORED
+from openbrain.domain.events.streams import REINDEX, STORED
 from openbrain.ports.streams import Burial
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery, Results
+from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.operating.redelivery import Redelivery
+from openbrain.streams.reading import reader
 from openbrain.streams.reading.service import Service
 from openbrain.streams.redis.connection import silence_s
 from tests.servers.plugin import Starter
@@ -229,6 +231,33 @@ async def test_no_key_of_the_right_kind_is_said_and_mended(server: ServerProcess
             await looks.client.delete(looks.stream)
             await publish(settings, stored(1))
             await eventually(lambda: seen.all == [1])
+
+
+async def test_a_stream_that_waits_for_its_turn_reports_no_trouble_of_before(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an outage the live stream has much to do for hours, and the other one is not read."""
+    monkeypatch.setattr(reader, "_STALE_S", 0.3)
+    settings, going = scaled(url, batch=1), asyncio.Event()
+
+    async def waiting(batch: Sequence[Delivery[Any]]) -> None:
+        await going.wait()
+
+    low = Subscription(spec=REINDEX, handler=Seen(), low_priority=True)
+    reading = Service("embedder", [Subscription(spec=STORED, handler=waiting), low], settings)
+    async with looking(settings) as looks:
+        wrong = settings.prefix + REINDEX.name
+        await looks.client.set(wrong, "no stream")
+        async with started(reading):
+            await eventually(lambda: _not_ready(reading))
+            assert "Redis refuses the request: WRONGTYPE" in (await reading.unready())["redis"]
+            await publish(settings, stored(1), stored(2))
+            await eventually(looks.pending)
+            await looks.client.delete(wrong)
+            await eventually(lambda: _ready(reading))
+            assert await looks.pending() == 1, "it is still busy"
+            going.set()
+            await eventually(looks.idle)
 
 
 async def test_an_idle_room_asks_little(server: ServerProcess) -> None:

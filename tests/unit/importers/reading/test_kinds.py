@@ -10,6 +10,7 @@ from openbrain_cli.importers.execution.spill_file import SpillFile
 from openbrain_cli.importers.file_reading import MAX_BYTES
 from openbrain_cli.importers.found_memory import Scan
 from openbrain_cli.importers.locations.scanning import Client, Seen, Wanted, gather, look, sources
+from openbrain_cli.memories.transfer.export_file import is_export
 from openbrain_cli.memories.transfer.foreign.locations import FORMATS
 from tests.support.cli.import_samples import ALL, Sample, homes, lay_out
 
@@ -135,6 +136,14 @@ def test_links_that_lead_out_are_not_followed(sample: Sample, home: Path, tmp_pa
 
     assert not any("secret" in each.content for each in scan.found)
     assert (str(edited), "is a link out of its folder") in [(note.path, note.reason) for note in scan.notes]
+
+
+def test_a_pipe_that_is_named_is_not_waited_for(home: Path) -> None:
+    pipe = home / "notes.md"
+    os.mkfifo(pipe)
+
+    assert not is_export(pipe)
+    assert [note.reason for note in look([pipe], homes(home)).notes] == ["is not a file"]
 
 
 @pytest.mark.parametrize("sample", PAGES, ids=[each.client for each in PAGES])

@@ -291,3 +291,8 @@ def test_whatever_comes_is_either_taken_or_told(given_items: dict[str, Any]) -> 
             else ({name} if getattr(verdict, name, None) else set())
         )
         assert value is None or places == taken | (told & places)
+
+
+def test_a_fence_with_a_long_gap_is_read_in_one_pass() -> None:
+    # If each line is looked at again from each before it, this takes longer than any test may.
+    assert from_json("```" + "\n" * 300_000 + "{") is None

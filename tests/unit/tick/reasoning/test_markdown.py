@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openbrain_tick.plan.reasoning.answer import markdown_answer
 from openbrain_tick.plan.reasoning.answer.markdown_answer import from_markdown
 
 MARKDOWN = """Thoughts first.
@@ -89,3 +90,54 @@ def test_no_text_breaks_the_reading_of_the_older_form(text: str) -> None:
     answer = from_markdown("### 1. Edges\n" + text)
 
     assert answer is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "edge"),
+    [
+        ("a--fixed_by-->b", ("a", "fixed_by", "b", "")),
+        ("a--b --parent--> c", ("a--b", "parent", "c", "")),
+        ("a-- parent -->b \u2014 as in c --x", ("a", "parent", "b", "as in c --x")),
+        ("a\t--parent-->\tb -- why", ("a", "parent", "b", "why")),
+        ("a b --parent--> c", None),
+        ("a --parent--> b c", None),
+        ("--parent--> b", None),
+        ("a ---> b", None),
+        ("a --par ent--> b", None),
+        ("a --parent-->", None),
+    ],
+)
+def test_an_edge_in_its_ways_of_writing(line: str, edge: tuple[str, ...] | None) -> None:
+    answer = from_markdown(f"### 1. Edges\n{line}")
+
+    assert answer is not None
+    assert [(e.source, e.type, e.target, e.reason) for e in answer.edges.values()] == ([edge] if edge else [])
+    assert len(answer.refused) == (edge is None)
+
+
+@pytest.mark.parametrize(
+    ("line", "merge"),
+    [
+        ("MERGE:a+b->Both + all", ("a", "b", "Both + all")),
+        ("MERGE: a +b+c => Both -> one", ("a", "b+c", "Both -> one")),
+        ("MERGE: a b + c -> Both", None),
+        ("MERGE: a + b ->", None),
+        ("MERGE: + b -> Both", None),
+        ("MERGE: a + b", None),
+    ],
+)
+def test_a_merge_in_its_ways_of_writing(line: str, merge: tuple[str, ...] | None) -> None:
+    answer = from_markdown(f"### 2. Merges\n{line}")
+
+    assert answer is not None
+    assert [(m.keep, m.absorb, m.title) for m in answer.merges.values()] == ([merge] if merge else [])
+
+
+@pytest.mark.parametrize(("section", "line"), [(1, "a" + "-" * 400_000), (2, "MERGE: " + "+a" * 400_000)])
+def test_a_line_of_signs_alone_is_read_in_one_pass(section: int, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # If each is looked at again from each before it, this takes longer than any test may.
+    monkeypatch.setattr(markdown_answer, "LINE_CHARS", 1_000_000)
+    answer = from_markdown(f"### {section}.\n{line}")
+
+    assert answer is not None
+    assert [each.item for each in answer.refused] == ["line 2"]

@@ -118,6 +118,7 @@ def test_an_unreadable_file_is_told_and_left_out(tmp_path: Path, monkeypatch: py
         raise PermissionError
 
     monkeypatch.setattr(Path, "open", refuse)
+    assert window("2w", "", NOW).hours == window("14d", "", NOW).hours == 14 * 24
     made = extracted(tmp_path, window("2d", "", NOW), Filter(min_turns=0), told.append)
 
     assert (told, made.sessions) == ([path], ())
@@ -155,7 +156,7 @@ def test_a_bundle_reads_back_as_what_it_was() -> None:
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b'{"sessions":[{"session_id":"x"}]}', b'{"sessions":3}'])
 def test_what_is_no_bundle_is_refused(raw: bytes) -> None:
-    with pytest.raises(Invalid):
+    with pytest.raises(Invalid, match=r"^bundle"):
         read_bundle(raw)
 
 

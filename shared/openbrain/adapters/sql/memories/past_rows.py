@@ -7,12 +7,18 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, and_, func, select
 
-from openbrain.adapters.sql.engine.statements import among
+from openbrain.adapters.sql.engine.statements import among, chunks
 from openbrain.adapters.sql.memories.conditions import NEWEST, compiled
 from openbrain.adapters.sql.memories.rows import memory_columns, to_memories
 from openbrain.adapters.sql.schema.tables import memories, memory_history
 from openbrain.domain.access.visibility import Condition
+from openbrain.domain.errors import Invalid
 from openbrain.domain.memory import Memory, Reason, with_earlier
+
+MOST_CHARS = 64_000_000
+"""Maximum length of all texts that one question about the past reads: 3,200 for each of 20,000 memories."""
+_AT_ONCE = 200
+"""Memories per statement, so that little is read beyond that."""
 
 _HIDDEN = (Reason.FORGOTTEN.value, Reason.ERASED.value)
 _ENDINGS = frozenset(reason.value for reason in Reason)
@@ -23,13 +29,23 @@ Line = tuple[str, Mapping[str, Any] | None]
 """The action of a change, and the values before it; None if the line has none."""
 
 
-def read_past(connection: Connection, condition: Condition, at: int, limit: int) -> list[Memory]:
+def read_past(
+    connection: Connection, condition: Condition, at: int, limit: int, most_chars: int = MOST_CHARS
+) -> list[Memory]:
     """Return rows for `Memories.past`."""
     known = and_(memories.c.created_at <= at, func.coalesce(memories.c.reason, "").not_in(_HIDDEN))
-    statement = select(*memory_columns(connection)).where(compiled(condition), known).order_by(*NEWEST).limit(limit)
-    rows = to_memories(connection, connection.execute(statement))
-    later = _lines_after(connection, [row.id for row in rows], at)
-    return [as_it_was(row, lines) for row in rows if _known(lines := later.get(row.id, ()))]
+    ids = connection.scalars(select(memories.c.id).where(compiled(condition), known).order_by(*NEWEST).limit(limit))
+    past: list[Memory] = []
+    for some in chunks(ids.all(), _AT_ONCE):
+        query = select(*memory_columns(connection)).where(memories.c.id.in_(some)).order_by(*NEWEST)
+        rows = to_memories(connection, connection.execute(query))
+        later = _lines_after(connection, some, at)
+        earlier = [as_it_was(row, lines) for row in rows if _known(lines := later.get(row.id, ()))]
+        past += earlier
+        most_chars -= sum(len(row.content) for row in earlier)
+        if most_chars < 0:
+            raise Invalid("as_of", "would read too much text: narrow it by org, since or until")
+    return past
 
 
 def _lines_after(connection: Connection, ids: Sequence[str], at: int) -> Mapping[str, Sequence[Line]]:

@@ -22,7 +22,7 @@ ITEMS = 200
 """Maximum number of items of one kind per answer."""
 BRACES = 50
 _CUT = "ends too early: its complete items are used; OPENBRAIN_REASONER__ANSWER_TOKENS limits its length"
-_FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_FENCED = re.compile(r"\A\s*```(?:json)?[^\S\n]*+\n(.*?)\n?```\s*\Z", re.DOTALL)
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _CLOSES = {"{": "}", "[": "]"}
 _OUTSIDE = (["{"], ["{", "["])

@@ -9,10 +9,10 @@ from openbrain_tick.plan.reasoning.answer.items import Answer, Refused, from_ite
 
 _HEADING = re.compile(r"^#{1,6}\s*([1-6])\s*[.)]")
 _BULLET = re.compile(r"^(?:[-*+]|\d+[.)])\s+")
-_ARROW = r"\s*(?:→|->|=>)\s*"
-_DASH = r"\s+(?:\u2014|\u2013|-{1,2})\s+"
-_EDGE = re.compile(rf"^(?P<source>\S+)\s*--\s*(?P<type>[\w-]+?)\s*-->\s*(?P<target>\S+?)(?:{_DASH}(?P<reason>.+))?$")
-_MERGE = re.compile(rf"^MERGE:\s*(?P<keep>\S+)\s*\+\s*(?P<absorb>\S+?){_ARROW}(?P<title>.+)$")
+_SIGN = r"(?:→|->|=>)"
+_ARROW = rf"\s*{_SIGN}\s*"
+_TYPE = re.compile(r"[\w-]+")
+_TARGET = re.compile(r"(?P<target>\S+)(?:\s+(?:\u2014|\u2013|-{1,2})\s+(?P<reason>.+))?")
 _SPLIT = re.compile(rf"^SPLIT:\s*(\S+?){_ARROW}(.+)$")
 _ESCALATE = re.compile(rf"^ESCALATE:\s*(?P<source>\S+?){_ARROW}(?P<severity>\w+)\s*(?:\((?P<reason>.*)\))?$")
 _CLEAR = re.compile(r"^CLEAR:\s*(?P<source>\S+)\s*(?:\((?P<reason>.*)\))?$")
@@ -72,11 +72,38 @@ def _read(name: str, form: re.Pattern[str], line: str) -> Items | None:
     return match and (name, _fields(match))
 
 
+def _edge(line: str) -> Items | None:
+    # In parts: one pattern for all of it would try each dash of a long line as the end of the source and of the type.
+    left, _, right = line.partition("-->")
+    source, kind = _two(left, "--")
+    target = _TARGET.fullmatch(right.strip())
+    if target is None or not _is_name(source) or not _TYPE.fullmatch(kind):
+        return None
+    return "edges", {"source": source, "type": kind, **_fields(target)}
+
+
+def _two(text: str, sign: str) -> tuple[str, str]:
+    """What stands before and after the sign: the one after the first word, else the last."""
+    first, *rest = text.split(maxsplit=1) or [""]
+    if rest and rest[0].startswith(sign):
+        return first, rest[0].removeprefix(sign).strip()
+    before, _, after = text.rpartition(sign)
+    return before.strip(), after.strip()
+
+
+def _is_name(text: str) -> bool:
+    return text.split() == [text]
+
+
 def _merge(line: str) -> Items | None:
-    merge = _read("merges", _MERGE, line)
+    arcs, *title = re.split(_SIGN, line, maxsplit=1)
+    if arcs.startswith("MERGE:") and title and title[0].strip():
+        keep, absorb = _two(arcs.removeprefix("MERGE:"), "+")
+        if _is_name(keep) and _is_name(absorb):
+            return "merges", {"keep": keep, "absorb": absorb, "title": title[0].strip()}
     split = _SPLIT.match(line)
-    if merge or split is None:
-        return merge
+    if split is None:
+        return None
     parts = [{"title": item.strip()} for item in re.split(r"\s\+\s", split.group(2))]
     return "splits", {"arc": split.group(1), "into": parts}
 
@@ -102,7 +129,7 @@ def _fields(match: re.Match[str]) -> dict[str, Any]:
 
 
 _READERS: Mapping[int, Callable[[str], Items | None]] = {
-    1: partial(_read, "edges", _EDGE),
+    1: _edge,
     2: _merge,
     3: _signal,
     5: _health,
