@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 SERVERS = ("redis", "valkey", "mariadb", "elasticsearch", "ollama")
 TOOLS = (
-    *("image", "compose", "kustomize", "crds", "bge", "agentihooks", "elasticsearch-8", "elasticsearch-start"),
+    *("image", "compose", "kustomize", "crds", "bge", "agentihooks", "elasticsearch-8"),
     *("claude-code", "codex", "gemini-cli", "node", "inspector", "openclaw", "faketime", "promtool"),
     *("openapi-typescript", "openapi-python-client", "hatchling"),
     *("kubernetes", "keda"),

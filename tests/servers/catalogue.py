@@ -53,7 +53,6 @@ TOOL_STATES: dict[str, Callable[[], State]] = {
     "openapi-python-client": python_clients.OPENAPI_PYTHON_CLIENT.state,
     "hatchling": python_clients.HATCHLING.state,
     "elasticsearch-8": python_clients.elasticsearch_8_state,
-    "elasticsearch-start": elasticsearch_server.start_state,
     "claude-code": npm_clients.CLAUDE_CODE.state,
     "codex": npm_clients.CODEX.state,
     "gemini-cli": npm_clients.GEMINI_CLI.state,

@@ -17,11 +17,8 @@ PROJECT = SOURCES / "install" / "elasticsearch"
 BUILT = HOME / "elasticsearch"
 NODE = BUILT / "node"
 LAUNCHER = BUILT / "launcher"
-PACKED_LAUNCHER = BUILT / "launcher.jar"
 STAMP = BUILT / "stamp"
 OLDEST_JAVA = 21
-RECORDING_JAVA = 25
-"""The first that records its start in one step."""
 
 
 def state() -> State:
@@ -66,55 +63,26 @@ def _java_version(home: Path) -> int:
     return int(found.group(1)) if found else 0
 
 
-def recorded_start() -> Path:
-    """Return the file with the recorded start of this node on this JDK, which may be missing."""
-    release = Path(f"{jdk()}/release").read_bytes()
-    return BUILT / f"start-{hashlib.sha256(release + stamp().encode()).hexdigest()[:16]}"
-
-
-def start_state() -> State:
-    """Return whether the start is recorded: each then takes two thirds of the CPU time."""
-    found = state()
-    if isinstance(found, Missing):
-        return found
-    if _records() and not recorded_start().exists():
-        return Missing("no start of Elasticsearch is recorded yet: run `make servers`")
-    return Available(found.version)
-
-
-def _records() -> bool:
-    home = jdk()
-    return home is not None and _java_version(home) >= RECORDING_JAVA
-
-
-def command(port: int, data: Path, *more: str, packed: bool) -> list[str]:
-    """`more`: options of Java. `packed`: with the launcher that can be recorded."""
-    return [
-        *(f"{jdk()}/bin/java", *more, "-Xms512m", "-Xmx512m", "-XX:MaxDirectMemorySize=256m"),
-        # A test server runs for seconds: the optimizing compiler would take half of its CPU time without a benefit.
-        *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
-        # The logger's hooks and beans and netty's shortcuts: the node has its own and refuses these.
-        *("-Dlog4j.shutdownHookEnabled=false", "-Dlog4j2.disable.jmx=true"),
-        *("-Dio.netty.noUnsafe=true", "-Dio.netty.noKeySetOptimization=true"),
-        *("-Dio.netty.recycler.maxCapacityPerThread=0", f"-Djava.io.tmpdir={data}"),
-        f"-Des.nativelibs.path={NODE}/lib/platform",
-        "--enable-native-access=org.apache.lucene.core,org.elasticsearch.nativeaccess,ALL-UNNAMED",
-        *("--add-modules", "ALL-MODULE-PATH,jdk.incubator.vector", "--module-path", f"{NODE}/lib"),
-        *os.environ.get("ES_JAVA_OPTS", "").split(),
-        *("--class-path", str(PACKED_LAUNCHER if packed else LAUNCHER)),
-        *("openbrain.testnode.Launcher", str(NODE), str(data), str(port)),
-    ]
-
-
 def recipe() -> Recipe:
-    def usual(port: int, data: Path) -> list[str]:
-        if _records() and (start := recorded_start()).exists():
-            return command(port, data, f"-XX:AOTCache={start}", packed=True)
-        return command(port, data, packed=False)
+    def command(port: int, data: Path) -> list[str]:
+        return [
+            *(f"{jdk()}/bin/java", "-Xms512m", "-Xmx512m", "-XX:MaxDirectMemorySize=256m"),
+            # A test server runs for seconds: the optimizing compiler would take half of its CPU time without a benefit.
+            *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
+            # The logger's hooks and beans and netty's shortcuts: the node has its own and refuses these.
+            *("-Dlog4j.shutdownHookEnabled=false", "-Dlog4j2.disable.jmx=true"),
+            *("-Dio.netty.noUnsafe=true", "-Dio.netty.noKeySetOptimization=true"),
+            *("-Dio.netty.recycler.maxCapacityPerThread=0", f"-Djava.io.tmpdir={data}"),
+            f"-Des.nativelibs.path={NODE}/lib/platform",
+            "--enable-native-access=org.apache.lucene.core,org.elasticsearch.nativeaccess,ALL-UNNAMED",
+            *("--add-modules", "ALL-MODULE-PATH,jdk.incubator.vector", "--module-path", f"{NODE}/lib"),
+            *os.environ.get("ES_JAVA_OPTS", "").split(),
+            *("--class-path", str(LAUNCHER), "openbrain.testnode.Launcher", str(NODE), str(data), str(port)),
+        ]
 
     return Recipe(
         name="elasticsearch",
         url="http://127.0.0.1:{port}",
-        command=usual,
+        command=command,
         answers=lambda port: http_ok(port, "/_cluster/health?wait_for_status=yellow&timeout=1s"),
     )

@@ -15,7 +15,6 @@ from tests.servers.catalogue import available
 from tests.servers.install import control_plane as install_control_plane
 from tests.servers.install import debian as install_debian
 from tests.servers.install import elasticsearch_node as install_elasticsearch
-from tests.servers.install import elasticsearch_start as install_elasticsearch_start
 from tests.servers.install import go as install_go
 from tests.servers.install import image as install_image
 from tests.servers.install import ollama as install_ollama
@@ -49,9 +48,6 @@ def install(names: list[str]) -> dict[str, State]:
         with _alone(), ThreadPoolExecutor() as pool:
             for outcome in pool.map(lambda job: job(), _jobs(missing)):
                 reasons.update(outcome)
-            # Last, because it starts what was installed.
-            if "elasticsearch-start" in missing:
-                reasons.update(_attempt("elasticsearch-start", install_elasticsearch_start.install))
     return {name: _state(name, reasons) for name in names}
 
 

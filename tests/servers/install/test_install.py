@@ -1,11 +1,9 @@
 import json
 import sys
 from contextlib import nullcontext
-from pathlib import Path
 
 import pytest
 
-from tests.servers import elasticsearch_server
 from tests.servers.availability import USUAL, Available, Missing, State
 from tests.servers.install import __main__ as install
 from tests.servers.install import debian as install_debian
@@ -52,15 +50,3 @@ def test_one_that_cannot_be_installed_does_not_stop_the_others(monkeypatch: pyte
 def test_the_words_of_a_failed_command_are_told() -> None:
     with pytest.raises(CantInstall, match="failed: the last words"):
         Step("test").run([sys.executable, "-c", "import sys; sys.exit('the last words')"])
-
-
-def test_elasticsearch_starts_from_a_record_if_there_is_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    start = tmp_path / "start"
-    monkeypatch.setattr(elasticsearch_server, "jdk", lambda: tmp_path)
-    monkeypatch.setattr(elasticsearch_server, "_records", lambda: True)
-    monkeypatch.setattr(elasticsearch_server, "recorded_start", lambda: start)
-    unrecorded = elasticsearch_server.recipe().command(1, tmp_path)
-    start.touch()
-    recorded = elasticsearch_server.recipe().command(1, tmp_path)
-    assert (str(elasticsearch_server.LAUNCHER) in unrecorded, f"-XX:AOTCache={start}" in unrecorded) == (True, False)
-    assert (str(elasticsearch_server.PACKED_LAUNCHER) in recorded, f"-XX:AOTCache={start}" in recorded) == (True, True)
