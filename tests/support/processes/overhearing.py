@@ -102,11 +102,19 @@ def _children() -> list[str]:
     return [pid for task in Path("/proc/self/task").glob("*/children") for pid in task.read_text().split()]
 
 
-def _forget_metrics() -> None:
-    """Clear labelled metrics of earlier tests, which every scrape would repeat."""
-    for each in vars(metrics).values():
-        if isinstance(each, MetricWrapperBase) and each._labelnames:
-            each.clear()
+@contextmanager
+def _own_metrics() -> Iterator[None]:
+    """Leave out the labelled metrics of earlier tests, which every scrape would repeat. Afterwards they are back: the
+    API's routes keep their counters, which would otherwise count unseen from then on."""
+    labelled = [each for each in vars(metrics).values() if isinstance(each, MetricWrapperBase) and each._labelnames]
+    earlier = [dict(each._metrics) for each in labelled]
+    for each in labelled:
+        each.clear()
+    try:
+        yield
+    finally:
+        for each, children in zip(labelled, earlier, strict=True):
+            each._metrics.update(children)
 
 
 @contextmanager
@@ -120,9 +128,9 @@ def listening(printed: Callable[[], str]) -> Iterator[Ear]:
     trace._TRACER_PROVIDER = _PROVIDER
     metrics.tracer.cache_clear()
     _EXPORTER.clear()
-    _forget_metrics()
     try:
-        yield Ear(lines, printed)
+        with _own_metrics():
+            yield Ear(lines, printed)
     finally:
         trace._TRACER_PROVIDER = provider
         metrics.tracer.cache_clear()
