@@ -234,7 +234,7 @@ async def test_what_hooks_could_not_deliver_is_not_removed_with_the_connection(
 async def test_what_hooks_could_not_deliver_is_sent_when_the_client_is_connected_again(
     brain: Brain, terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before a key of another agent or workspace can take its place."""
+    """Otherwise the next `connect` could replace the key with another agent's."""
     monkeypatch.setattr(connecting, "tools_answer", lambda _: [])
     monkeypatch.setattr(events, "PERSON_S", PATIENCE_S)
     key, data = await brain.key(permissions=frozenset(Permission)), tmp_path / "data"

@@ -32,7 +32,7 @@ LESSON = "<!-- @lesson -->\nThe cache key must hold the tenant.\n<!-- @/lesson -
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a hook answers must not depend on how busy this machine is; its time limit has tests of its own."""
+    """Give hooks more time than a busy machine needs. Other tests cover their time limit."""
     monkeypatch.setattr(hooks, "WITHIN_S", PATIENCE_S)
 
 

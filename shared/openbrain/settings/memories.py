@@ -1,4 +1,4 @@
-"""Settings of what is done with memories: recall, upkeep, and secrets in their texts."""
+"""Settings of recall, of upkeep, and of the detection of secrets."""
 
 from typing import Literal
 

@@ -9,7 +9,7 @@ from openbrain.settings.tuning import EmbeddingTuning, StreamTuning, TextTuning,
 
 
 class Streams(Group):
-    """Redis and the reading of streams."""
+    """Settings of Redis and of the readers of its streams."""
 
     url: str = Field("embedded", description="redis://, rediss://, unix://, redis+sentinel:// or `embedded`.")
     prefix: str = Field("", description="Put before every stream name, so that a server can be shared.")

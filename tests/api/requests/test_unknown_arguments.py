@@ -114,7 +114,7 @@ async def test_a_limit_that_is_misspelt_is_not_left_out(
 
 @pytest.mark.parametrize("more", [{"orgs": ["acme"]}, {"min_severty": "critical"}])
 async def test_a_limit_that_a_webhook_does_not_know_is_not_left_out(more: dict[str, Any], brain: Brain) -> None:
-    """Without it more would be posted to a foreign address."""
+    """A misspelt limit would post more to a foreign address."""
     webhooks = changed(brain.settings.webhooks, enabled=True, hosts=("hooks.example.org",))
     app = replace(brain, settings=brain.settings.model_copy(update={"webhooks": webhooks})).app()
     async with http(app, await brain.key(permissions=frozenset(Permission))) as client:

@@ -48,7 +48,7 @@ async def test_no_key_is_made_if_its_secret_has_no_room(
 
 
 async def test_an_unset_variable_makes_no_key_of_another_workspace(brain: Brain, terminal: Terminal) -> None:
-    """The key's own workspace would be another tenant's than was meant."""
+    """Without a name, the workspace would be the key's own, which is another tenant's."""
     admin = await brain.key("system", permissions=frozenset(Permission))
     _, before, _ = await terminal.run(admin, "keys", "list")
     refused = await terminal.typed(admin, *KEYS, "--workspace", "")

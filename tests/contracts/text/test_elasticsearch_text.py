@@ -131,7 +131,7 @@ async def test_an_index_of_the_version_before_learns_when_a_memory_was_made(plac
 async def test_an_index_that_an_earlier_version_made_again_gets_the_new_fields_with_the_next_write(
     place: Place, text: ElasticsearchText
 ) -> None:
-    """As in a rolling upgrade: the housekeeper still runs the earlier version, the indexers the new one."""
+    """A rolling upgrade, in which only the indexers run the new version yet."""
     older = {**COMMON_MAPPING, "text": {"type": "text", "analyzer": "english"}, "metadata": {"type": "flattened"}}
     await place.raw.indices.delete(index=place.index)
     mappings = {"dynamic": "strict", "_meta": {"builder": BUILDER}, "properties": older}

@@ -20,7 +20,7 @@ from tests.support.waiting import until
 
 
 def host(tmp_path: Path) -> Folder:
-    """The vault as another host has it, where locks of this one do not count."""
+    """Return the vault as another host mounts it, which does not see this host's locks."""
     return Folder(Path(tempfile.mkdtemp(dir=tmp_path)))
 
 

@@ -72,8 +72,8 @@ def _new_part(path: Path, known: Session) -> tuple[bytes, bool]:
 
 
 def _part(path: Path, begins: int) -> tuple[int, bytes, bool]:
-    """The offset, up to `PART_BYTES` from it on, and whether they begin within a line; empty if the file can't be
-    read. A file that is shorter than before was written anew, and is read from its start."""
+    """Return the offset, up to `PART_BYTES` bytes from there, and whether they begin within a line; no bytes if the
+    file can't be read. A file that became shorter was rewritten, and is read from its start."""
     try:
         with path.open("rb") as file:
             if begins > file.seek(0, SEEK_END):

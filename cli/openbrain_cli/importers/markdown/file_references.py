@@ -58,8 +58,8 @@ def prose(text: str, first_line: int = 1) -> Iterator[tuple[int, str]]:
 
 
 def _without_code(line: str) -> str:
-    """The line with a space for each inline code: from backticks to the next run of as many. In one pass from the end
-    and one from the start: a line of backticks alone must not take long."""
+    """Replace each inline code, from backticks to the next run of as many, by a space. Takes linear time, even for a
+    line of backticks only."""
     runs = list(_TICKS.finditer(line))
     closings, later = [0] * len(runs), dict[int, int]()
     for index in range(len(runs) - 1, -1, -1):

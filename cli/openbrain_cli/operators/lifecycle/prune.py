@@ -37,16 +37,6 @@ UnrecalledFor = Annotated[
 ]
 
 
-_LIMITS = {
-    "max_effective_confidence",
-    "max_confidence",
-    "min_confidence",
-    "min_effective_confidence",
-    "unrecalled_days",
-    "older_than_days",
-}
-
-
 @command(
     "openbrain prune --max-effective-confidence 0.2",
     "openbrain prune --unrecalled-for 180d --type observation --project shop --yes",
@@ -68,18 +58,19 @@ def prune(
     Recall and lists do not show archived memories, but their content is kept: `openbrain undo` restores all that one
     run archived, `openbrain restore` one of them. Needs an admin's key.
     """
-    how = selected.filters() | given(
+    filters = selected.filters()
+    limits = given(
         max_effective_confidence=max_effective_confidence,
         max_confidence=max_confidence,
         min_confidence=min_confidence,
         min_effective_confidence=min_effective_confidence,
         unrecalled_days=days("--unrecalled-for", unrecalled_for) if unrecalled_for is not None else None,
     )
-    if not _LIMITS & how.keys():
+    if not limits and "older_than_days" not in filters:
         raise Invalid(
             "", "give at least one of --max-effective-confidence, --max-confidence, --unrecalled-for, --older-than"
         )
-    operation = carried_out(to, lambda brain: brain.prune(dry_run=mode.looks, **how), detach=mode.detach)
+    operation = carried_out(to, lambda brain: brain.prune(dry_run=mode.looks, **filters, **limits), detach=mode.detach)
     as_json(operation) if mode.json else report(operation, dry_run=mode.looks)
 
 

@@ -17,7 +17,7 @@ StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="Name of a str
 
 
 def place(written: str) -> str:
-    """An entry's id or a time as written, and `24h` as the time that long ago."""
+    """Return an entry's id or a time unchanged, and a duration such as `24h` as the time that long ago."""
     return given_moment(written) if AGO.fullmatch(written.strip()) else written
 
 

@@ -20,7 +20,7 @@ class QuiescentSince:
         self._unpublished_since, self._oldest, self._clock = unpublished_since, oldest, clock
         self._announced_at = clock.now()
         self._published_by: int | None = self._announced_at
-        """When all that was announced had been published: its entries are not newer. None while that is unknown."""
+        """The time by which every announced event had been published; None while that is unknown."""
 
     async def since(self, kind: IndexKind) -> int:
         """Events of rows that changed before this time are not on their way. 0 while that is unknown for all rows."""

@@ -176,8 +176,8 @@ class Filter(BaseModel, extra="forbid"):
 
 
 class Arguments(FuncMetadata):
-    """Reads arguments that are JSON within text, like the SDK; but text stays text where nothing else is taken, and a
-    misspelt argument is refused: without it a filter would let through more, a dry run would be a real one."""
+    """Reads arguments that are JSON within text, like the SDK, but leaves text alone where an argument is text. Unknown
+    arguments are refused: a misspelt filter would match more, a misspelt dry run would write."""
 
     def validate_arguments(self, arguments_to_validate: dict[str, Any]) -> dict[str, Any]:
         taken = self.arg_model.model_fields

@@ -21,8 +21,8 @@ class TickQuery(QueryString, extra="forbid"):
 
 
 class TickBody(Body):
-    """Nothing: the options of a tick are parameters of the URL. Members are refused: a `dry_run` here would be left
-    out."""
+    """An empty body: the options of a tick are parameters of the URL. Members are refused, since a `dry_run` here would
+    have no effect."""
 
     @model_validator(mode="before")
     @classmethod

@@ -83,7 +83,7 @@ def _edge(line: str) -> Items | None:
 
 
 def _two(text: str, sign: str) -> tuple[str, str]:
-    """What stands before and after the sign: the one after the first word, else the last."""
+    """Split at the sign that follows the first word, or else at the last one."""
     first, *rest = text.split(maxsplit=1) or [""]
     if rest and rest[0].startswith(sign):
         return first, rest[0].removeprefix(sign).strip()
