@@ -1,13 +1,11 @@
 """Texts are normalised to one form, and names to one spelling."""
 
-import time
 import unicodedata
 from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.domain import limits
 from openbrain.domain.text.spelling import composed, name_key, normalised_text, one_spelling
 from openbrain.usecases.content.cleaning import Normalising
 from tests.support.store.fixtures import memory
@@ -22,11 +20,10 @@ def test_a_text_has_one_form() -> None:
     assert normalised_text("👩\u200d🚀") == "👩\u200d🚀"
 
 
-def test_a_long_gap_takes_no_long_time() -> None:
-    gap = " " * (limits.CONTENT_CHARS - 2)
-    began = time.process_time()
+def test_a_long_gap_is_read_once() -> None:
+    # Looking at each space again from each before it would take hours.
+    gap = " " * 5_000_000
     assert normalised_text(f"a{gap}b") == f"a{gap}b"
-    assert time.process_time() - began < 1  # 28 s, where each space is looked at again from each before it
 
 
 @given(st.text(max_size=80))
@@ -69,8 +66,7 @@ def test_the_composed_form_is_that_of_unicode(text: str) -> None:
     assert composed(text) == unicodedata.normalize("NFC", text)
 
 
-def test_many_combining_marks_take_no_long_time() -> None:
-    text = "a" + "\u0301\u0323" * 25_000
-    began = time.process_time()
-    assert composed(text) == "\u1ea1" + "\u0323" * 24_999 + "\u0301" * 25_000
-    assert time.process_time() - began < 0.5  # it was 2.5 s, growing with the square of the length
+def test_many_combining_marks_are_sorted_at_once() -> None:
+    # In time that grows with the square of the length this would take 25 minutes.
+    pairs = 600_000
+    assert composed("a" + "\u0301\u0323" * pairs) == "\u1ea1" + "\u0323" * (pairs - 1) + "\u0301" * pairs

@@ -1,7 +1,6 @@
 """What is judged a duplicate by its words, and what only resembles one."""
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -130,11 +129,10 @@ def test_vectors_and_shingles_confirm() -> None:
     assert not near_duplicates(far, Reading.of(memory(content="within 1 minute: 16:00")), 1.0)
 
 
-@pytest.mark.parametrize("text", ["1" * 19_990, "1." * 9_990, "x y " * 4_990], ids=["digits", "dots", "one sentence"])
-def test_a_long_text_takes_no_long_time(text: str) -> None:
-    began = time.process_time()
-    assert Claim.of(memory(content=text)).sentences
-    assert time.process_time() - began < 2  # it was up to 7 s, in which nothing else of the process ran
+@pytest.mark.parametrize("text", ["1", "1.", "x y "], ids=["digits", "dots", "one sentence"])
+def test_a_long_text_is_read_once(text: str) -> None:
+    # In time that grows with the square of the length this would take more than ten minutes.
+    assert Claim.of(memory(content=text * (200_000 // len(text)))).sentences
 
 
 def test_an_exact_one_needs_no_vector() -> None:
