@@ -136,12 +136,14 @@ async def test_superseding_needs_the_head_of_what_one_sees(brain: Brain) -> None
         new = (await client.post(REMEMBER, json=offer("new", supersedes=old))).json()
         late = await client.post(REMEMBER, json=offer("too late", supersedes=old))
         wrong = await client.post(REMEMBER, json=offer("of nothing", supersedes=unknown_id()))
+        no_id = await client.post(REMEMBER, json=offer("of nothing", supersedes="the last one"))
         newest = (await client.post(REMEMBER, json=offer("newest", supersedes=new["id"]))).json()
 
     assert (new["supersedes_id"], new["supersedes_count"]) == (old, 1)
     assert newest["supersedes_count"] == 2
     assert refused(late, 409)["head"] == new["id"]
     refused(wrong, 422, "supersedes")
+    assert "must be an id as it was returned" in refused(no_id, 422, "supersedes")["message"]
 
 
 async def test_two_hundred_at_once_are_one_memory(brain: Brain) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from openbrain.contract.base import Answer, QueryString
+from openbrain.domain.events.data import NOT_BLANK
 from openbrain.domain.events.submission import Project
 
 HOTTEST = 10
@@ -14,7 +15,7 @@ HOTTEST = 10
 class ArcsQuery(QueryString):
     """The filters of a list of arcs."""
 
-    q: Annotated[str, StringConstraints(pattern=r"\S", max_length=2000)]
+    q: Annotated[str, StringConstraints(pattern=NOT_BLANK, max_length=2000)]
     project: Annotated[Project | None, Field(description="Exactly this project.")] = None
     min_heat: Annotated[int, Field(ge=0, le=HOTTEST, description="Minimum heat; 0: all arcs, cold ones included.")] = 2
     min_score: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0

@@ -7,6 +7,7 @@ from pydantic import Field, StringConstraints
 
 from openbrain.contract.base import Answer, Body, QueryString
 from openbrain.domain import limits
+from openbrain.domain.events.data import NOT_BLANK
 from openbrain.domain.events.submission import Content, Metadata, Project, Tag, Tags
 
 POST_CHARS = 4096
@@ -20,7 +21,7 @@ class MarkerBody(Body):
     """A lesson, milestone, decision or alarm that an agent posts."""
 
     type: Literal["lesson", "milestone", "signal", "decision"]
-    content: Annotated[str, StringConstraints(strict=True, pattern=r"\S", max_length=POST_CHARS)]
+    content: Annotated[str, StringConstraints(strict=True, pattern=NOT_BLANK, max_length=POST_CHARS)]
     attrs: Annotated[
         dict[Name, Attr | int | float | bool | None],
         Field(max_length=ATTRS, description="`source`, `session_id`, for a signal `severity`, and any others."),
@@ -63,7 +64,7 @@ class VaultReadQuery(QueryString):
 class VaultSearchQuery(QueryString):
     """The words to search for, and the folder."""
 
-    q: Annotated[str, StringConstraints(pattern=r"\S", max_length=500)]
+    q: Annotated[str, StringConstraints(pattern=NOT_BLANK, max_length=500)]
     path: Annotated[Path, Field(description="The folder; '' is the whole vault.")] = ""
     limit: Annotated[int, Field(ge=1, le=100)] = 20
 

@@ -11,7 +11,9 @@ from openbrain.domain.signals.values import HaltScope, HaltState, Severity, Sign
 from openbrain.domain.text.control_characters import plain_line, plain_text
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(plain_text)]
-MemoryId = Annotated[str, StringConstraints(pattern=f"^{UUID}$")]
+ID_PATTERN = f"^{UUID}$"
+NOT_BLANK = r"\S"
+MemoryId = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
 Org = Annotated[str, StringConstraints(max_length=limits.ORG_CHARS), AfterValidator(plain_line)]
 Project = Annotated[str, StringConstraints(max_length=limits.PROJECT_CHARS), AfterValidator(plain_line)]
 WorkspaceId = Annotated[str, StringConstraints(min_length=1, max_length=limits.WORKSPACE_CHARS)]

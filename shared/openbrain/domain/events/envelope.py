@@ -10,13 +10,19 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import to_json
 
 from openbrain.domain.errors import Invalid
-from openbrain.domain.events.data import EventData, Identifier
+from openbrain.domain.events.data import ID_PATTERN, NOT_BLANK, EventData, Identifier
 from openbrain.domain.times import to_iso
 
 FIELD = "__data__"
 FIELD_BYTES = FIELD.encode()
 PREFIX = "openbrain."
 SOURCE = "/openbrain"
+
+_PATTERNS = {
+    ID_PATTERN: "must be an id as it was returned: 36 characters, such as 01890000-0000-7000-8000-000000000000",
+    NOT_BLANK: "must not be blank",
+}
+"""What to say instead of quoting the regular expression."""
 
 Data = TypeVar("Data", bound=EventData)
 
@@ -88,4 +94,7 @@ def decode(model: type[CloudEvent[Data]], raw: bytes, expected_type: str) -> Clo
 def first_problem(error: ValidationError) -> tuple[str, str]:
     """(field, message) of a validation error, without the input that caused it."""
     problem = error.errors(include_input=False, include_url=False)[0]
-    return ".".join(str(part) for part in problem["loc"]), problem["msg"].removeprefix("Value error, ")
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "string_pattern_mismatch":
+        message = _PATTERNS.get(problem["ctx"]["pattern"], message)
+    return ".".join(str(part) for part in problem["loc"]), message
