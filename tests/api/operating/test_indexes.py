@@ -98,6 +98,8 @@ async def test_a_reindex_is_queued_once(brain: Brain) -> None:
         assert (await operator.post(REINDEX, json={"index": "vector"})).status_code == 202
         assert (await operator.post(REINDEX, json={"index": "text", "stale": True})).status_code == 202
         refused(await operator.post(REINDEX, json={"index": "text", "re_embed": True}), 422)
+        nowhere = {"index": "text", "workspace_id": "nowhere", "dry_run": True}
+        refused(await operator.post(REINDEX, json=nowhere), 404)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ async def drop(call: Call[Nothing, DropQuery]) -> Response:
 
 
 @Route(
-    "POST", "/v1/admin/reindex", permission=Permission.ADMIN, response=Reindexed, statuses=(200, 202), problems=(409,)
+    "POST", "/v1/admin/reindex", permission=Permission.ADMIN, response=Reindexed, statuses=(200, 202), problems=(404, 409)
 )
 async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
     """Rebuild an index while the current one serves, or rewrite entries in place."""
@@ -97,6 +97,8 @@ async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
         )
     if not operator and body.workspace_id not in (None, own):
         raise Forbidden(f"memories of another workspace need an admin key of the workspace {OPERATORS}")
+    if body.workspace_id and body.workspace_id not in {each.id for each in await call.api.store.workspaces.workspaces()}:
+        raise NotFound("no workspace with this id")
     extent = Extent(
         kind=body.index,
         workspace_id=(body.workspace_id or "") if operator else own,
