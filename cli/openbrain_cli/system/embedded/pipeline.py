@@ -20,8 +20,10 @@ from openbrain.observability.gc_tuning import long_running
 from openbrain.ports.store.generations import Generation
 from openbrain.runtime.adapters import EMBEDDED
 from openbrain.runtime.container import Container
-from openbrain.settings import Settings
+from openbrain.settings import Settings, Streams
 from openbrain.streams.monitoring.endpoints import Watched
+from openbrain.streams.operating.leases import end_leases
+from openbrain.streams.redis.connection import connect, disconnect
 from openbrain.usecases.auth import OPERATORS
 from openbrain.usecases.indexes.index_writers import write_to_all
 from openbrain_amygdala import app as amygdala
@@ -79,6 +81,7 @@ async def running(
                 stack.push_async_callback(valkey.stop)
                 streams = settings.streams.model_copy(update={"url": await valkey.start()})
                 settings = settings.model_copy(update={"streams": streams})
+                await _end_leases(streams)
             await asyncio.to_thread(upgrade, store_url(settings.truth.url, settings.data_dir))
         container = await stack.enter_async_context(
             make_parts(settings) if make_parts else Container(settings, shared=True)
@@ -104,6 +107,16 @@ async def running(
         await rebuild_foreign(container)
         stack.enter_context(long_running())
         yield Running(container, services, folder.path / KEY_FILE)
+
+
+async def _end_leases(streams: Streams) -> None:
+    """After a crash, entries would otherwise wait for the leases of a process that no longer exists: the caller has the
+    data folder's lock."""
+    client = connect(streams)
+    try:
+        await end_leases(client, streams)
+    finally:
+        await disconnect(client)
 
 
 async def _stop(services: Sequence[Startable]) -> None:

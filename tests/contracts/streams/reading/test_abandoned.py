@@ -12,6 +12,7 @@ from openbrain.observability import metrics
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import ConsumerGroup
 from openbrain.streams.group.delivery import Delivery, Entry
+from openbrain.streams.operating.leases import end_leases
 from openbrain.streams.redis.connection import ask, connect
 from tests.support.processes.forked import context
 from tests.support.streams.consumers import (
@@ -88,6 +89,24 @@ async def test_what_a_killed_process_held_is_taken_over_after_the_lease(url: str
             assert await looks.state() == {}
 
     assert {(delivery.failures, delivery.abandonments) for delivery in seen.deliveries} == {(0, 1)}
+
+
+async def test_leases_of_consumers_known_to_be_gone_end_at_once(
+    url: str, member: Callable[..., Awaitable[ConsumerGroup]]
+) -> None:
+    settings = scaled(url, lease_s=600, backoff_s=(60, 60, 60))
+    gone, parking, living = [await member(settings, name) for name in ("gone", "parking", "living")]
+    await publish(settings, *(stored(number) for number in range(3)))
+    lost, failed = await read(gone, 2), await read(parking)
+    await parking.park([(Entry(failed[0], []), ValueError())])
+    assert await living.take(9, alone=True) == []
+
+    assert await end_leases(living.client, settings) == 2
+
+    taken = await living.take(9, alone=True)
+    assert [(item.entry.id, item.was_abandoned, item.entry.abandonments) for item in taken] == [
+        (entry, True, 1) for entry in lost
+    ]
 
 
 async def test_an_entry_that_kills_is_buried_after_its_limit_and_its_neighbours_live(

@@ -85,7 +85,12 @@ async def drop(call: Call[Nothing, DropQuery]) -> Response:
 
 
 @Route(
-    "POST", "/v1/admin/reindex", permission=Permission.ADMIN, response=Reindexed, statuses=(200, 202), problems=(404, 409)
+    "POST",
+    "/v1/admin/reindex",
+    permission=Permission.ADMIN,
+    response=Reindexed,
+    statuses=(200, 202),
+    problems=(404, 409),
 )
 async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
     """Rebuild an index while the current one serves, or rewrite entries in place."""
@@ -97,7 +102,8 @@ async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
         )
     if not operator and body.workspace_id not in (None, own):
         raise Forbidden(f"memories of another workspace need an admin key of the workspace {OPERATORS}")
-    if body.workspace_id and body.workspace_id not in {each.id for each in await call.api.store.workspaces.workspaces()}:
+    known = await call.api.store.workspaces.workspaces() if body.workspace_id else ()
+    if body.workspace_id and body.workspace_id not in {workspace.id for workspace in known}:
         raise NotFound("no workspace with this id")
     extent = Extent(
         kind=body.index,
