@@ -1,6 +1,7 @@
 """status: shows what runs, where, since when, and its health."""
 
 import asyncio
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,16 @@ if TYPE_CHECKING:
 
 @command("openbrain status", "openbrain status --json | jq -r .url")
 def status(*, to: Connection, json: AsJson = False) -> None:
-    """Show what runs, where, since when, and its health. The exit code is 3 if nothing answers, 1 if unhealthy."""
+    """Show what runs, where, since when, its health, and writes of tools and hooks that it has not received. The exit
+    code is 3 if nothing answers, 1 if unhealthy."""
+    from openbrain_cli.system.diagnosis.unsent_writes import unsent_writes
+
     report = asyncio.run(_found(to.profile))
+    unsent = unsent_writes(to.profile.data_dir)
+    report |= {"unsent": [asdict(outbox) for outbox in unsent]} if unsent else {}
     as_json(report) if json else _print(report)
+    for outbox in () if json else unsent:
+        print(f"unsent  {one_line(str(outbox))}")
     if report["status"] in ("stopped", "starting", "unreachable"):
         raise typer.Exit(exit_codes.UNREACHABLE)
     if report["status"] != "ok":

@@ -146,6 +146,12 @@ class Outbox:
         """Return the number of requests that the server refused; they stay in the file, with the reason."""
         return self._count("refused IS NOT NULL")
 
+    def last_refusal(self) -> str:
+        """Return why the newest refused request was refused; '' if there is none."""
+        ask = "SELECT refused FROM writes WHERE refused IS NOT NULL ORDER BY number DESC LIMIT 1"
+        row = self._database().execute(ask).fetchone() if self.refused() else None
+        return "" if row is None else str(row[0])
+
     def first(self, owner: Owner | None = None) -> tuple[int, Write] | None:
         """Return the oldest unsent request with its number; None if there is none, or if they are not of `owner`."""
         ask = "SELECT number, request FROM writes WHERE refused IS NULL ORDER BY number LIMIT 1"

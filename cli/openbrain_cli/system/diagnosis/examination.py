@@ -11,6 +11,7 @@ from openbrain_cli.profile import Profile
 from openbrain_cli.system.diagnosis import round_trip, stream_server
 from openbrain_cli.system.diagnosis.check_result import PATIENCE_S, CheckResult, Status, careful, down, found, timed
 from openbrain_cli.system.diagnosis.dependencies import checks
+from openbrain_cli.system.diagnosis.unsent_writes import unsent_writes
 
 
 async def examine(profile: Profile, tell: Callable[[str], object]) -> AsyncIterator[CheckResult]:
@@ -29,6 +30,8 @@ async def examine(profile: Profile, tell: Callable[[str], object]) -> AsyncItera
         ready, parts, health = {}, {}, None
     async for finding in _dependencies(profile, ready, parts, tell):
         yield finding
+    if unsent := unsent_writes(profile.data_dir):
+        yield found("unsent writes", "", "", None, yellow=[str(outbox) for outbox in unsent])
     if brain is not None:
         tell(f"storing two memories, and waiting up to {round_trip.INDEXED_S} s until they are found")
         async for finding in _loop(brain, reached=health is not None):
