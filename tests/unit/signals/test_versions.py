@@ -8,7 +8,7 @@ from pydantic import Field
 from openbrain.domain.errors import Invalid, NeverRetry, TryLater, UnknownVersion
 from openbrain.domain.events.data import EventData, MemoryStored
 from openbrain.domain.events.envelope import CloudEvent, decode, encode
-from openbrain.domain.events.streams import STORED, STREAMS, SUBMITTED
+from openbrain.domain.events.streams import STORED, STREAMS
 from openbrain.domain.events.versions import Older, decoder
 from openbrain.domain.memory import Change
 
@@ -101,10 +101,3 @@ def test_every_stream_has_one_type_and_a_reader_of_it(spec: Any) -> None:
 
 def test_the_newest_version_is_read_as_before() -> None:
     assert FIRST(first()) == decode(CloudEvent[MemoryStored], first(), STORED.type)
-
-
-def test_groups_in_one_process_share_an_event_but_no_submission_is_kept() -> None:
-    assert STORED.decoder()(first()) is STORED.decoder()(first())
-    given = encode(SUBMITTED.name, {"content": "the sky is blue", "type": "fact"}, event_id="e", at=0)
-    assert SUBMITTED.decoder()(given) == SUBMITTED.decoder()(given)
-    assert SUBMITTED.decoder()(given) is not SUBMITTED.decoder()(given)

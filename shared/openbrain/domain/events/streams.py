@@ -2,15 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, lru_cache
 
 from openbrain.domain.events import data as events
 from openbrain.domain.events.envelope import event_type
 from openbrain.domain.events.submission import MemorySubmitted
 from openbrain.domain.events.versions import Decode, Older, decoder
-
-_RECENT_EVENTS = 2048
-"""Events of a stream kept for its other readers: some batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,15 +41,8 @@ class StreamSpec:
         return f"{self.name}.{{workspace}}" if self.per_workspace and not self.from_outside else self.name
 
     def decoder(self) -> Decode:
-        """Return a reader for events of any known version, one for all readers in this process."""
-        return _decoder(self)
-
-
-@cache
-def _decoder(spec: StreamSpec) -> Decode:
-    decode = decoder(spec.name, spec.data, version=spec.version, older=spec.older)
-    # In one process several groups read the same events.
-    return lru_cache(_RECENT_EVENTS)(decode) if len(spec.groups) > 1 else decode
+        """Return a reader for events of any known version."""
+        return decoder(self.name, self.data, version=self.version, older=self.older)
 
 
 SUBMITTED = StreamSpec(
