@@ -119,3 +119,7 @@ class Leases(Protocol):
 
     async def release(self, name: str, holder: str) -> None:
         """Release the lease now, if we hold it."""
+
+    async def end_all(self) -> None:
+        """End all leases, the holds of operations and ticks, and the entries of index writers. Only while no other
+        process uses the database."""
