@@ -84,7 +84,6 @@ class Scene:
         )
         assert not await project_text(ids, store=self.store, index=self.index, generations=[generation])
 
-
     async def write_until(self, phase: str) -> None:
         """Step until this phase; what was announced is written before it is compared."""
         while self.operation.result.get("phase") != phase:
@@ -287,9 +286,7 @@ async def to_swapping(scene: Scene, database: Database) -> None:
 
 
 @pytest.mark.parametrize("phase", ["begin", "known", "scan", "compare", "swap"])
-async def test_what_another_version_began_to_build_is_begun_again(
-    scene: Scene, database: Database, phase: str
-) -> None:
+async def test_what_another_version_began_to_build_is_begun_again(scene: Scene, database: Database, phase: str) -> None:
     """Nobody writes the index of a version that is gone: its operation would wait for ever."""
     await scene.write_until(phase)
     planned = {**scene.operation.result["generation"], "builder": "older"}

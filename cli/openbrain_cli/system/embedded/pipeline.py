@@ -90,6 +90,7 @@ async def running(
         if alone:  # no other process uses the database: its leases, too, are of a predecessor
             await container.store.leases.end_all()
         await _bootstrap_keys(container, folder.path)
+        await rebuild_foreign(container)  # before anything continues an operation that it cancels
         services: tuple[Startable, ...] = (
             housekeeper.housekeeper(container, lambda ids: _project_text(container, ids)),
             ingest.service(container),
@@ -107,7 +108,6 @@ async def running(
         for service in services:
             started.append(service)
             await service.start()
-        await rebuild_foreign(container)
         stack.enter_context(long_running())
         yield Running(container, services, folder.path / KEY_FILE)
 
