@@ -52,6 +52,6 @@ def _acquire(connection: Connection, name: str, holder: str, span: int) -> bool:
 def _end_all(connection: Connection) -> None:
     connection.execute(update(leases).values(expires_at=0))
     connection.execute(delete(index_writers))
-    connection.execute(update(operations).where(operations.c.held_until != 0).values(held_until=0))
+    connection.execute(update(operations).where(operations.c.holder != "").values(held_until=0))
     # A pending tick is put off, not held.
     connection.execute(update(ticks).where(ticks.c.state == TickState.RUNNING.value).values(held_until=0))
