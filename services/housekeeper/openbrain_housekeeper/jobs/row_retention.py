@@ -26,4 +26,5 @@ async def purge_past(store: Store, settings: Settings) -> int:
         await store.writes.purge_idempotency_keys(ROUND),
         await store.memories.purge_recalls(answered, ROUND),
         await store.operations.purge_operations(ended, ROUND),
+        await store.index_writers.purge_writers(),
     )

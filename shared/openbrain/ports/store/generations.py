@@ -113,3 +113,6 @@ class IndexWriters(Protocol):
 
     async def writers(self, kind: IndexKind) -> Sequence[IndexWriter]:
         """Return writers whose lease has not expired, by the database's clock."""
+
+    async def purge_writers(self) -> int:
+        """Remove those whose lease expired an hour ago: each process has a name of its own. Return how many."""

@@ -9,11 +9,13 @@ from sqlalchemy import select
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
-from openbrain.adapters.sql.schema.tables import index_generations
+from openbrain.adapters.sql.schema.tables import index_generations, index_writers
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.ports.store.generations import Generation, IndexKind, IndexWriter
+from openbrain.settings import Settings
 from openbrain.usecases.indexes.index_writers import writable
+from openbrain_housekeeper.jobs.row_retention import purge_past
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import FakeClock, write
 from tests.support.waiting import PATIENCE_S
@@ -207,6 +209,18 @@ async def test_a_writer_says_what_it_knows_until_its_lease_is_over(
     assert await elsewhere.index_writers.writers(IndexKind.TEXT) == []
     await store.index_writers.withdraw("b", IndexKind.VECTOR)
     assert await elsewhere.index_writers.writers(IndexKind.VECTOR) == []
+
+
+async def test_writers_that_are_gone_are_removed_in_the_end(store: SqlStore, database: Database) -> None:
+    """Each process has a name of its own, so that the table would grow with every start."""
+    await store.index_writers.confirm("gone", IndexKind.TEXT, "t1", -7200)
+    await store.index_writers.confirm("just ended", IndexKind.TEXT, "t1", -1)
+    await store.index_writers.confirm("living", IndexKind.TEXT, "t1", 60)
+
+    await purge_past(store, Settings())
+
+    left = await database.read(lambda connection: connection.scalars(select(index_writers.c.consumer)).all())
+    assert sorted(left) == ["just ended", "living"]
 
 
 async def test_no_writer_is_missed_by_who_begins(store: SqlStore, elsewhere: SqlStore) -> None:

@@ -9,7 +9,7 @@ from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import NOW_MARIADB, NOW_SQLITE, database_now, is_sqlite
 from openbrain.adapters.sql.indexes.generations import read_all, written_of
 from openbrain.adapters.sql.schema.tables import index_writers as table
-from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.memory import HOUR, MICROSECONDS
 from openbrain.ports.store.generations import Generation, IndexKind, IndexWriter
 
 _CONFIRM = """INSERT INTO index_writers (consumer, kind, builder, names, expires_at)
@@ -36,6 +36,9 @@ class SqlIndexWriters(Part):
     async def writers(self, kind: IndexKind) -> Sequence[IndexWriter]:
         return await self._read(_writers, kind)
 
+    async def purge_writers(self) -> int:
+        return await self._write(_purge)
+
 
 def _confirm(connection: Connection, kind: IndexKind, row: Mapping[str, object]) -> list[Generation]:
     # A shared lock: writers don't block each other, only changes of the generations.
@@ -54,3 +57,8 @@ def _writers(connection: Connection, kind: IndexKind) -> list[IndexWriter]:
         )
         for row in connection.execute(query).mappings()
     ]
+
+
+def _purge(connection: Connection) -> int:
+    gone = table.c.expires_at < database_now(connection) - HOUR
+    return connection.execute(delete(table).where(gone)).rowcount
