@@ -110,7 +110,8 @@ class Consumer:
                     self._let_go(entry.id, batch)
 
     def _let_go(self, entry: str, batch: object) -> None:
-        if self.held.get(entry) is batch:
+        # One that another consumer has claimed is held by no batch.
+        if entry in self.held and self.held[entry] is batch:
             del self.held[entry]
 
     async def _parse(self, entries: Sequence[Entry], loop: str, *, counted: bool = True) -> list[Delivery[Any]]:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from openbrain.domain.errors import TryLater
 from openbrain.observability import metrics
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import ConsumerGroup
-from openbrain.streams.group.delivery import Delivery, Entry
+from openbrain.streams.group.delivery import Delivery, Entry, Results
 from openbrain.streams.operating.leases import end_leases
 from openbrain.streams.redis.connection import ask, connect
 from tests.support.processes.forked import context
@@ -290,6 +291,40 @@ async def _until_taken(group: ConsumerGroup, *, alone: bool) -> list[Any]:
 
 def _delivery(entry: str) -> Delivery[Any]:
     return Delivery(entry, "s", None, None, Entry(entry, []))  # type: ignore[arg-type]
+
+
+async def test_what_was_lost_while_it_was_handled_does_not_affect_its_neighbours(
+    url: str, member: Callable[..., Awaitable[ConsumerGroup]]
+) -> None:
+    """As after a process was suspended: another one has claimed an entry, and the handler goes on."""
+    going_on, tried = asyncio.Event(), 0
+
+    async def answer(batch: Sequence[Delivery[Any]]) -> Results:
+        nonlocal tried
+        tried += 1
+        if tried > 1:
+            return None
+        await going_on.wait()
+        return [None, TryLater("the model is away")]
+
+    settings, seen = scaled(url, lease_s=3), Seen(answer)
+    await publish(settings, stored(1), stored(2))
+    async with looking(settings) as looks, started(service(settings, seen)):
+        await eventually(lambda: seen.all == [1, 2])
+        thief, lost = await member(settings, "thief"), metrics.STREAM_ENTRIES.labels(looks.stream, looks.group, "lost")
+        before, first = lost._value.get(), seen.deliveries[0].id
+
+        async def a_renewal_finds_it_gone() -> bool:
+            await looks.client.xclaim(looks.stream, looks.group, thief.consumer, 0, [first], justid=True)
+            return bool(lost._value.get() > before)
+
+        await eventually(a_renewal_finds_it_gone)
+        going_on.set()
+        await eventually(lambda: seen.all == [1, 2, 2])
+        await thief.ack([first])
+        await eventually(looks.idle)
+
+    assert {delivery.abandonments for delivery in seen.deliveries} == {0}
 
 
 async def test_the_leases_of_very_many_entries_are_renewed(url: str) -> None:
