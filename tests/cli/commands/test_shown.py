@@ -6,6 +6,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from openbrain.domain.access.permissions import Permission
@@ -89,6 +90,34 @@ async def test_workspaces_are_shown_with_what_they_hold(brain: Brain, terminal: 
     assert free.stdout == "acme  has no quota, personal data: mask\n"
     assert "acme" in listed.stdout
     assert "acme holds nothing" in looked.stdout
+
+
+@pytest.mark.parametrize("where", ["memories.forget", "operators.workspaces"])
+async def test_with_json_what_a_question_is_about_is_not_on_stdout(
+    where: str, brain: Brain, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = await brain.key("system", permissions=frozenset(Permission))
+    await terminal.run(key, "workspaces", "create", "acme")
+    await terminal.run(key, "remember", "The gate is locked.", "--type", "fact", "--agent", "ada")
+
+    def refuse(_question: str) -> None:
+        raise typer.Abort
+
+    monkeypatch.setattr(f"openbrain_cli.{where}.confirmed", refuse)
+    asked, preview = {
+        "memories.forget": (("forget", "--all-matching", "--type", "fact"), "1 would be forgotten"),
+        "operators.workspaces": (("workspaces", "delete", "acme"), "acme holds nothing"),
+    }[where]
+    code, printed, told = await terminal.run(key, *asked)
+
+    assert (code, printed) == (1, {})
+    assert preview in told
+
+
+async def test_with_json_nothing_to_forget_is_json_too(terminal: Terminal, key: str) -> None:
+    code, printed, _ = await terminal.run(key, "forget", "--all-matching", "--type", "fact")
+
+    assert (code, printed["count"]) == (0, 0)
 
 
 async def test_policies_and_retention_are_shown(brain: Brain, terminal: Terminal, key: str, tmp_path: Path) -> None:
