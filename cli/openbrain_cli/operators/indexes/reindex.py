@@ -8,7 +8,7 @@ import typer
 
 from openbrain.domain.errors import Invalid
 from openbrain_cli.lazy_commands import command
-from openbrain_cli.options import AsJson, Connection, Org, Project, given, given_time
+from openbrain_cli.options import AsJson, Connection, Org, Project, given, given_time, refuse_empty
 from openbrain_cli.output import as_json, bar, one_line, say
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def reindex(
     """
     if re_embed and text and not vectors:
         raise Invalid("", "--re-embed applies to vectors: leave --text out")
+    refuse_empty(workspace=workspace, org=org, project=project)
     wanted = [name for name, chosen in (("text", text), ("vector", vectors)) if chosen] or ["text", "vector"]
     how = given(workspace_id=workspace, org=org, project=project, since=since, rate=rate)
     how |= given(stale=stale or None, in_place=in_place or None, max_failures=max_failures or None)
