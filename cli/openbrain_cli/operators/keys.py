@@ -35,7 +35,9 @@ Toolsets = Annotated[
     typer.Option("--toolset", help=f"MCP tools that it lists over HTTP in addition to core: {choice()}; repeatable."),
 ]
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="Id of a key, as `keys list` shows it.")]
-Overlap = Annotated[float, typer.Option(min=0, max=2160, help="Hours for which both keys work; 0 ends the old one at once.")]
+Overlap = Annotated[
+    float, typer.Option(min=0, max=2160, help="Hours for which both keys work; 0 ends the old one at once.")
+]
 _SECRET_BYTES = 1024
 Write = Annotated[Path | None, typer.Option("--write", help="Write the secret to this new file (mode 0600) instead.")]
 

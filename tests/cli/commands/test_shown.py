@@ -225,6 +225,23 @@ def test_the_users_of_a_stream_server_are_shown_and_written(tmp_path: Path) -> N
     assert "can't be used" in str(misplaced.exception)
 
 
+def test_users_of_a_workspace_stay_until_its_passwords_are_removed(tmp_path: Path) -> None:
+    """Else its producers, and the services' rights on its streams, would end with the next `ACL LOAD`."""
+
+    def users(*words: str) -> set[str]:
+        CliRunner().invoke(app, ["acl", "--write", str(tmp_path), *words])
+        lines = (tmp_path / "users.acl").read_text().splitlines()
+        return {line.split()[1].partition("-")[2] for line in lines if " producer-" in line}
+
+    file = tmp_path / "passwords"
+    first, second, third = users("--workspace", "team-a"), users("--workspace", "team-b"), users()
+    file.write_text("".join(line for line in file.read_text().splitlines(keepends=True) if "team-a" not in line))
+
+    assert (first, second, third) == ({"team-a"}, {"team-a", "team-b"}, {"team-a", "team-b"})
+    assert users() == {"team-b"}
+    assert "~memory.submitted.team-a" not in (tmp_path / "users.acl").read_text()
+
+
 def test_passwords_in_use_outlive_a_disk_without_room(tmp_path: Path) -> None:
     def acl(workspace: str) -> Result:
         return CliRunner().invoke(app, ["acl", "--workspace", workspace, "--write", str(tmp_path)])
