@@ -3,9 +3,11 @@ once."""
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -194,6 +196,20 @@ def test_a_newer_schema_is_left_alone(database_url: str) -> None:
     for change in (commands.upgrade, lambda url: commands.downgrade(url, "0001")):
         with pytest.raises(SetupError, match="9999"):
             change(database_url)
+
+
+def test_services_wait_for_their_schema_and_run_on_a_later_one(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else none of them could start on the schema of the next version: neither a further replica, nor by going back."""
+    assert "openbrain db upgrade" in commands.wait_for_schema(database_url, 0)[0]
+    commands.upgrade(database_url, "0001")
+    upgrading = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: commands.upgrade(database_url))
+    monkeypatch.setattr(commands, "time", upgrading)
+    assert commands.wait_for_schema(database_url, 60) == ()
+    with connected(database_url) as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    assert commands.wait_for_schema(database_url, 0) == ()
 
 
 def test_several_processes_upgrade_at_once(database_url: str) -> None:
