@@ -47,6 +47,9 @@ async def test_a_job_shows_its_counts_and_reasons_and_how_it_is_undone(
         listed = await terminal.typed(key, "operations", "list", "--status", "queued")
         shown = await terminal.typed(key, "operations", "show", waiting)
         ended = await terminal.typed(key, "operations", "cancel", waiting)
+        newest = await terminal.typed(key, "operations", "list", "--limit", "1")
+        next_page = newest.stderr.rpartition(" ")[2].strip()
+        rest = await terminal.typed(key, "operations", "list", "--cursor", next_page)
 
     assert "there are no operations here" in none.stderr
     assert "1 would be archived, of 1 looked at" in looked.stdout
@@ -63,6 +66,8 @@ async def test_a_job_shows_its_counts_and_reasons_and_how_it_is_undone(
     )
     assert '"min_confidence":0.3' in shown.stdout.replace(" ", "")
     assert ended.stdout == f"{waiting}  cancelled\n"
+    assert newest.stderr.startswith("there are more: --cursor ")
+    assert (newest.stdout.count("prune"), rest.stdout.count("prune"), rest.stderr) == (1, 4, "")
 
 
 async def test_a_brief_is_shown_in_parts(brain: Brain, terminal: Terminal, key: str) -> None:
