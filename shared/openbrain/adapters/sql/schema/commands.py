@@ -14,7 +14,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, text
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from openbrain.adapters.sql.engine.database import SQLITE
@@ -24,7 +24,6 @@ from openbrain.adapters.sql.engine.opening import parse
 from openbrain.adapters.sql.engine.sqlite import database as sqlite
 from openbrain.adapters.sql.engine.sqlite import errors as sqlite_errors
 from openbrain.adapters.sql.schema.health import examine, lacks_columns
-from openbrain.adapters.sql.schema.repeatable import repeatable
 from openbrain.domain.errors import SetupError, TryLater
 
 HEAD = "head"
@@ -54,8 +53,6 @@ def _migrate(url: str, step: Callable[[Config, str], None], revision: str) -> No
     with _connection(url, _UPGRADE_S) as connection, _alone(connection):
         if (standing := _revision(connection)) not in _known():
             raise SetupError(_newer(standing))
-        if connection.dialect.name != SQLITE:
-            event.listen(connection, "before_cursor_execute", repeatable, retval=True)
         step(_config(connection), revision)
         connection.commit()
         if revision == HEAD and lacks_columns(connection):
