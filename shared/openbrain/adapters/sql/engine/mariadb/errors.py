@@ -31,6 +31,11 @@ def code(error: BaseException) -> int:
     return number if isinstance(number, int) else 0
 
 
+def locked(error: BaseException | None) -> bool:
+    """True if others held a lock for too long."""
+    return error is not None and code(error) == _LOCK_TIMEOUT
+
+
 def leads_elsewhere(error: BaseException) -> bool:
     """True if the server is a former primary: connections to it are useless, the address may lead to the new one."""
     return code(error) in _READ_ONLY
