@@ -170,6 +170,25 @@ async def test_every_request_that_can_not_be_read_is_answered(tmp_path: Path, fo
     assert cut.keys() == {4, "half?"}
 
 
+async def test_every_request_that_is_no_message_is_answered(tmp_path: Path, forking: Path) -> None:
+    wrong = [
+        '{"id":2,"method":"ping"}',
+        '{"jsonrpc":"2.0","id":3,"method":"tools/list","params":[]}',
+        '{"jsonrpc":"2.0","id":4}',
+        '{"jsonrpc":"2.0","id":true,"method":"ping"}',
+        '{"jsonrpc":"2.0","id":null,"method":"ping"}',
+        f"[{line('ping', None, 5)},{line('tools/list', None, 6)}]",
+        '"ping"',
+    ]
+    async with stdio(tmp_path, program=forking) as (say, hear):
+        say(OPENING, READY, *wrong, line("ping", None, 7))
+        answers = list(map(orjson.loads, await hear(10)))
+
+    refused = [(each["id"], each["error"]["code"]) for each in answers if "error" in each]
+    assert refused == [(number, -32600) for number in (2, 3, 4, None, None, 5, 6, None)]
+    assert {each["id"] for each in answers if "result" in each} == {1, 7}
+
+
 async def test_a_call_that_is_taken_back_holds_up_nothing(tmp_path: Path, forking: Path) -> None:
     came, gone = asyncio.Event(), asyncio.Event()
 
