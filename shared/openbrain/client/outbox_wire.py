@@ -46,6 +46,14 @@ class OutboxWire(Wire):
         await super().close()
         self._outbox.close()
 
+    async def enter_loop(self) -> bool:
+        if not await super().enter_loop():
+            return False
+        waits, self.kept, self._turn = self.kept.is_set(), asyncio.Event(), asyncio.Lock()
+        if waits:
+            self.kept.set()
+        return True
+
     async def ask(
         self,
         model: type[A],
