@@ -31,6 +31,8 @@ class Cut(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if self.state == "gone":
             raise httpx.ConnectError("gone")
+        if self.state == "page" and request.method != "GET":
+            return httpx.Response(200, content=b"<html>one moment</html>")
         if self.state == "portal":
             return httpx.Response(404, content=b"<html>who are you?</html>")
         if self.state == "faulty" and b"poison" in request.content:
@@ -209,6 +211,32 @@ async def test_writes_wait_while_something_else_answers_at_the_address(brain: Br
         assert counts(file) == (1, 0)
         cut.state = "open"
         assert await wire.deliver()
+
+
+async def test_a_write_that_is_answered_with_a_page_is_sent_again(brain: Brain, tmp_path: Path) -> None:
+    """Of a proxy that answers some requests itself. If it always does, later writes are sent in the end."""
+    file = tmp_path / "o.sqlite3"
+    async with cut_off(brain, file, await brain.key()) as (client, cut):
+        wire = client._wire
+        assert isinstance(wire, OutboxWire)
+        for content in ("first", "second"):
+            cut.state = "gone"
+            with pytest.raises(Kept):
+                await client.remember({"content": content, "type": "fact"})
+        cut.state = "page"
+        assert not await wire.deliver()
+        assert counts(file) == (2, 0)
+        cut.state = "open"
+        assert await wire.deliver()
+        cut.state = "gone"
+        with pytest.raises(Kept):
+            await client.remember({"content": "third", "type": "fact"})
+        cut.state = "page"
+        assert [await wire.deliver() for _ in range(FAILURES)] == [False] * (FAILURES - 1) + [True]
+        listed = await client.memories()
+
+    assert {memory.content for memory in listed.memories} == {"first", "second"}
+    assert counts(file) == (0, 1)
 
 
 async def test_a_file_that_can_not_be_used_is_named_and_tried_again(brain: Brain, tmp_path: Path) -> None:

@@ -128,6 +128,8 @@ class OutboxWire(Wire):
                     except OpenBrainError as error:
                         if not await self.identify(again=True):
                             return False  # another server answers at this address
+                        if isinstance(error, SetupError) and self._outbox.failed(number) < FAILURES:
+                            return False  # a proxy's answer, or one that was cut off
                         self._outbox.refuse(number, str(error))
                     else:
                         self._outbox.delivered(number)

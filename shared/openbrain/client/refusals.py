@@ -17,6 +17,7 @@ from openbrain.domain.errors import (
     QuotaExceeded,
     RateLimited,
     ServerFailed,
+    SetupError,
     TryLater,
     Unauthorised,
 )
@@ -53,6 +54,8 @@ def refusal(status: int, raw: bytes) -> OpenBrainError:
             return ServerFailed(message)
         case _ if status >= 500:
             return TryLater(message)
+        case _ if 300 <= status < 400:
+            return SetupError(f"the server answered {status}, which leads elsewhere: give the URL that it leads to")
     field = str(problem.get("field") or "")
     return Invalid(field, message.removeprefix(f"{field}: ") if field else message)
 

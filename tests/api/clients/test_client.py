@@ -376,7 +376,8 @@ async def test_what_is_no_openbrain_is_told(content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"), [(400, Invalid), (413, Invalid), (404, NotFound), (500, TryLater), (502, TryLater)]
+    ("status", "kind"),
+    [(302, SetupError), (400, Invalid), (413, Invalid), (404, NotFound), (500, TryLater), (502, TryLater)],
 )
 async def test_a_refusal_without_a_problem_in_it(status: int, kind: type[OpenBrainError]) -> None:
     server = Server(lambda: httpx.Response(status, content=b"<html>"))
