@@ -239,6 +239,27 @@ async def test_a_write_that_is_answered_with_a_page_is_sent_again(brain: Brain, 
     assert counts(file) == (0, 1)
 
 
+@pytest.mark.parametrize("body", [{"content": "a\x1b[31mred"}, {"content": "a", "tags": ["b\x00"]}])
+async def test_what_the_brain_would_refuse_for_its_characters_is_not_kept(
+    brain: Brain, tmp_path: Path, body: dict[str, object]
+) -> None:
+    file = tmp_path / "o.sqlite3"
+    async with cut_off(brain, file, await brain.key()) as (client, cut):
+        with pytest.raises(Invalid, match="control characters"):
+            await client.remember({"type": "fact", **body})
+        cut.state = "gone"
+        with pytest.raises(Invalid, match="control characters"):
+            await client.remember({"type": "fact", **body})
+        with pytest.raises(Kept):
+            await client.capture("a\x1b[31mred")
+        cut.state = "open"
+        wire = client._wire
+        assert isinstance(wire, OutboxWire)
+        assert await wire.deliver()
+
+    assert counts(file) == (0, 0)
+
+
 async def test_a_file_that_can_not_be_used_is_named_and_tried_again(brain: Brain, tmp_path: Path) -> None:
     file, aside = tmp_path / "outbox" / "o.sqlite3", tmp_path / "aside"
     async with cut_off(brain, file, await brain.key()) as (client, cut):

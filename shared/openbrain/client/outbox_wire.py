@@ -18,6 +18,7 @@ from openbrain.contract.admin.access import Whoami
 from openbrain.contract.base import Answer
 from openbrain.domain.errors import (
     Halted,
+    Invalid,
     OpenBrainError,
     RateLimited,
     ServerFailed,
@@ -25,8 +26,11 @@ from openbrain.domain.errors import (
     TryLater,
     Unauthorised,
 )
+from openbrain.domain.text.control_characters import plain_json
 
 A = TypeVar("A", bound=BaseModel)
+_ESCAPES = "/v1/thoughts"
+"""The API escapes control characters in these, and refuses them in all other texts."""
 
 
 class OutboxWire(Wire):
@@ -150,6 +154,8 @@ class OutboxWire(Wire):
         """Store the write as it would be sent. `Invalid` if it can't be: it would stop the delivery of later ones."""
         headers = checked_headers(write.headers, json=write.body is not None)
         body = None if write.body is None else json.loads(encoded(write.body))
+        if body and not write.path.startswith(_ESCAPES):
+            _refuse_control_characters(body)
         self.request(write.method, write.path, None, params_of(write.query), headers)
         with self._usable():
             before = self._outbox.owner()
@@ -158,3 +164,11 @@ class OutboxWire(Wire):
             self._outbox.keep(replace(write, body=body), self._owner)
         self.kept.set()
         return Kept(why)
+
+
+def _refuse_control_characters(body: Mapping[str, Any]) -> None:
+    for name, value in body.items():
+        try:
+            plain_json(value)
+        except ValueError as error:
+            raise Invalid(name, str(error)) from None
