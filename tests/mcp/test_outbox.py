@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from openbrain.client import OpenBrain
+from openbrain.client import OpenBrain, outbox_wire
 from openbrain.client.breaker import Breaker
 from openbrain.client.outbox import FAILURES, Kept, Outbox, Write
 from openbrain.client.outbox_wire import OutboxWire
@@ -195,6 +195,25 @@ async def test_what_can_not_be_sent_is_not_kept_and_holds_nothing_up(brain: Brai
 
     assert sorted(memory.content for memory in listed) == ["first", "last"]
     assert counts(file) == (0, 0)
+
+
+async def test_what_another_process_left_is_sent(brain: Brain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two sessions that share a file, the one that kept a write ends before the brain answers again."""
+    monkeypatch.setattr(outbox_wire, "LOOK_S", 0.01)
+    file, key = tmp_path / "o.sqlite3", await brain.key()
+    async with cut_off(brain, file, key) as (client, _):
+        delivering = asyncio.create_task(client.delivering())
+        async with cut_off(brain, file, key) as (other, cut):
+            cut.state = "gone"
+            with pytest.raises(Kept):
+                await other.remember({"content": "x", "type": "fact"})
+        async with asyncio.timeout(PATIENCE_S):
+            while counts(file)[0]:
+                await asyncio.sleep(0.01)
+        delivering.cancel()
+        listed = (await client.memories()).memories
+
+    assert [memory.content for memory in listed] == ["x"]
 
 
 async def test_writes_wait_while_something_else_answers_at_the_address(brain: Brain, tmp_path: Path) -> None:

@@ -296,7 +296,7 @@ class OpenBrain(
             await self._wire.enter_loop()
             await self._wire.identify()
         while isinstance(self._wire, OutboxWire):
-            await self._wire.kept.wait()
+            await self._wire.unsent()
             pause = 1
             while not await self._wire.deliver():
                 await asyncio.sleep(pause)

@@ -29,6 +29,8 @@ from openbrain.domain.errors import (
 from openbrain.domain.text.control_characters import plain_json
 
 A = TypeVar("A", bound=BaseModel)
+LOOK_S = 30
+"""How often the file is looked at for writes of other processes."""
 _ESCAPES = "/v1/thoughts"
 """The API escapes control characters in these, and refuses them in all other texts."""
 
@@ -101,6 +103,17 @@ class OutboxWire(Wire):
             return False
         self._owner = Owner(self._owner.key_hash, who.workspace_id, who.agent_id or "")
         return True
+
+    async def unsent(self) -> None:
+        """Wait for unsent writes, also those of another process that shares the file and has ended before it could send
+        them."""
+        while not self.kept.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self.kept.wait()
+            with contextlib.suppress(sqlite3.Error, OSError):
+                if self._outbox.waiting():
+                    self.kept.set()
 
     async def deliver(self) -> bool:
         """Send the unsent writes, in order. Return True if none is left. A write that the server will never accept is
