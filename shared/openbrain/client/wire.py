@@ -1,12 +1,13 @@
 """Requests to the server: retries, size limits, errors."""
 
 import asyncio
+import json
 import random
 from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import NoReturn, Protocol, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -220,10 +221,18 @@ async def _closed_at_end(http: httpx.AsyncClient) -> AsyncGenerator[None, None]:
 def encoded(body: Mapping[str, object]) -> bytes:
     """Return a body as JSON. Raise `Invalid` for a value that JSON does not have."""
     try:
-        return to_json(body, fallback=_plain, inf_nan_mode="null")
+        raw = to_json(body, fallback=_plain, inf_nan_mode="constants")
     except PydanticSerializationError as error:
         why = NOT_UTF8 if "surrogates not allowed" in str(error) else f"the request can't be sent: {error}"
         raise Invalid("", why) from error
+    if b"NaN" in raw or b"Infinity" in raw:  # perhaps within a text
+        json.loads(raw, parse_constant=_refuse_number)
+    return raw
+
+
+def _refuse_number(number: str) -> NoReturn:
+    """As null a limit would be left out, and more be selected."""
+    raise Invalid("", f"a number is {number}, which can't be sent: give a finite one")
 
 
 def checked_headers(headers: Mapping[str, str], *, json: bool) -> Mapping[str, str]:

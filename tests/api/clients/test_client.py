@@ -331,7 +331,13 @@ async def test_what_can_not_be_sent_is_told_and_not_sent() -> None:
             await wrong
     with pytest.raises(Invalid, match="not UTF-8: correct it"):
         await brain.search("\ud800")
+    for number in (float("nan"), float("-inf")):  # as null it would be left out, and more memories would end
+        with pytest.raises(Invalid, match="finite"):
+            await brain.forget_matching(project="shop", max_confidence=number)
     assert server.requests == []
+    with pytest.raises(OpenBrainError):
+        await brain.recall("NaN and Infinity")
+    assert len(server.requests) == 1
 
 
 async def test_a_set_of_values_is_sent_as_values_and_points_are_no_way_up() -> None:
