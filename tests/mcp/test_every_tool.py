@@ -348,6 +348,22 @@ async def test_labels_are_as_short_as_texts_in_a_list(brain: Brain) -> None:
     assert ", ".join(tags) in whole
 
 
+async def test_a_cursor_that_is_none_is_told_in_words(brain: Brain) -> None:
+    async with tools(brain, await brain.key()) as client:
+        stored = fields(await client.call_tool("brain_remember", {"content": "x", "type": "fact"}))["id"]
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("brain_list", {}),
+            ("brain_context", {}),
+            ("agent_conversation", {"agent": "ada"}),
+            ("brain_get", {"id": stored}),
+        ]
+        answers = [text(await client.call_tool(name, {**given, "cursor": "the next"})) for name, given in calls]
+
+    for answer in answers:
+        assert "cursor: must be a cursor as the answer before gave it" in answer
+        assert "pattern" not in answer
+
+
 async def test_counts_that_are_left_out_are_told(brain: Brain) -> None:
     async with tools(brain, await brain.key()) as client:
         for number in range(2):
