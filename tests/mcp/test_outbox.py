@@ -197,6 +197,26 @@ async def test_what_can_not_be_sent_is_not_kept_and_holds_nothing_up(brain: Brai
     assert counts(file) == (0, 0)
 
 
+async def test_items_of_a_kept_batch_that_are_refused_are_told(brain: Brain, tmp_path: Path) -> None:
+    file = tmp_path / "o.sqlite3"
+    good, bad = {"content": "good", "type": "fact"}, {"content": "bad", "type": "no type"}
+    async with cut_off(brain, file, await brain.key()) as (client, cut):
+        cut.state = "gone"
+        for batch in ([good, bad], [good, good]):
+            with pytest.raises(Kept):
+                await client.remember_batch(batch)
+        cut.state = "open"
+        wire = client._wire
+        assert isinstance(wire, OutboxWire)
+        assert await wire.deliver()
+        listed = (await client.memories()).memories
+
+    assert [memory.content for memory in listed] == ["good"]
+    assert counts(file) == (0, 1)
+    with contextlib.closing(Outbox(file)) as outbox:
+        assert outbox.last_refusal().startswith("1 of 2 were refused, the first because of this: ")
+
+
 async def test_what_another_process_left_is_sent(brain: Brain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two sessions that share a file, the one that kept a write ends before the brain answers again."""
     monkeypatch.setattr(outbox_wire, "LOOK_S", 0.01)

@@ -35,6 +35,24 @@ _ESCAPES = "/v1/thoughts"
 """The API escapes control characters in these, and refuses them in all other texts."""
 
 
+class _Item(Answer):
+    status: str = ""
+    message: str | None = None
+
+
+class _Stored(Answer):
+    """The answer to a write; that to a batch has a result for each item."""
+
+    results: tuple[_Item, ...] = ()
+
+    @property
+    def refusal(self) -> str:
+        """Why items of a batch were refused; '' if none was."""
+        refused = [item for item in self.results if item.status == "refused"]
+        many = f"{len(refused)} of {len(self.results)} were refused"
+        return f"{many}, the first because of this: {refused[0].message}" if refused else ""
+
+
 class OutboxWire(Wire):
     """Connections with an outbox behind them."""
 
@@ -131,28 +149,41 @@ class OutboxWire(Wire):
                 self._outbox.give_to(self._owner)
             with self._outbox.delivering() as ours:
                 while ours and (next_write := self._outbox.first(self._owner)):
-                    number, write = next_write
-                    try:
-                        await super().ask(
-                            Answer, write.method, write.path, body=write.body, query=write.query, headers=write.headers
-                        )
-                    except ServerFailed as error:
-                        if self._outbox.failed(number) < FAILURES:
-                            return False
-                        self._outbox.refuse(number, str(error))  # so that later writes are sent
-                    except (TryLater, Unauthorised):
+                    if not await self._settle(*next_write):
                         return False
-                    except OpenBrainError as error:
-                        if not await self.identify(again=True):
-                            return False  # another server answers at this address
-                        if isinstance(error, SetupError) and self._outbox.failed(number) < FAILURES:
-                            return False  # a proxy's answer, or one that was cut off
-                        self._outbox.refuse(number, str(error))
-                    else:
-                        self._outbox.delivered(number)
         if self._outbox.waiting():
             return False
         self.kept.clear()
+        return True
+
+    async def _settle(self, number: int, write: Write) -> bool:
+        """Send a write, and remove it or set it aside. False if it has to wait."""
+        try:
+            stored = await super().ask(
+                _Stored, write.method, write.path, body=write.body, query=write.query, headers=write.headers
+            )
+        except ServerFailed as error:
+            return self._set_aside_after_failures(number, error)
+        except (TryLater, Unauthorised):
+            return False
+        except OpenBrainError as error:
+            if not await self.identify(again=True):
+                return False  # another server answers at this address
+            if isinstance(error, SetupError):  # a proxy's answer, or one that was cut off
+                return self._set_aside_after_failures(number, error)
+            self._outbox.refuse(number, str(error))
+        else:
+            if reason := stored.refusal:
+                self._outbox.refuse(number, reason)
+            else:
+                self._outbox.delivered(number)
+        return True
+
+    def _set_aside_after_failures(self, number: int, error: OpenBrainError) -> bool:
+        """Count a failure. True if the write is set aside now, so that later ones are sent."""
+        if self._outbox.failed(number) < FAILURES:
+            return False
+        self._outbox.refuse(number, str(error))
         return True
 
     @contextlib.contextmanager
