@@ -175,8 +175,8 @@ class QueryWebhooks(Protocol):
         """List webhooks with messages behind their cursor and a next attempt that is due, by id: first those behind the
         id `after`, so that each has its turn. Only for queries that are not removed and whose key is valid."""
 
-    async def save_progress(self, webhook: QueryWebhook) -> None:
-        """Store the delivery progress. The cursor never decreases."""
+    async def save_progress(self, webhook: QueryWebhook) -> bool:
+        """Store the delivery progress. The cursor never decreases. False if the webhook was removed meanwhile."""
 
 
 class Matches(Protocol):
