@@ -293,9 +293,10 @@ def filled(**named: object) -> dict[str, object]:
 
 
 def refuse_empty(filters: Mapping[str, object]) -> None:
-    """Raise `Invalid` for a filter without a value, as of an unset variable: without it, more would be selected."""
+    """Raise `Invalid` for a filter without a value, as of an unset variable or of a list that turned out empty: without
+    it, more would be selected."""
     for name, value in filters.items():
-        empty = value == "" or (isinstance(value, Collection) and not isinstance(value, str | Mapping) and "" in value)
+        empty = isinstance(value, Collection) and (not value or (not isinstance(value, str | Mapping) and "" in value))
         if empty and name != "session_id":  # which only adds
             raise Invalid(name, "must not be empty: leave it out for all")
 
