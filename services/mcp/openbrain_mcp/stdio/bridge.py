@@ -1,6 +1,7 @@
 """Standard input and output of `openbrain mcp`: prepared answers are sent at once, other requests go to the server."""
 
 import asyncio
+import contextlib
 import json
 import os
 import threading
@@ -91,8 +92,9 @@ class _Output:
 
 
 def _write_all(wire: int, text: bytes) -> None:
-    while text:
-        text = text[os.write(wire, text) :]
+    with contextlib.suppress(BrokenPipeError):  # the client has gone: the end of its input follows
+        while text:
+            text = text[os.write(wire, text) :]
 
 
 class _Input:
