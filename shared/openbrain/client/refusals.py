@@ -79,8 +79,5 @@ def unreachable(url: str, error: httpx.TransportError) -> TryLater:
     if isinstance(error, httpx.TimeoutException):
         return TryLater(f"{url} did not answer in time: try again, or look at its /v1/health")
     if isinstance(error, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError):
-        return TryLater(
-            f"the connection to {url} broke off before its answer was there: what was asked for may have been done; "
-            "look, then try again"
-        )
+        return TryLater(f"the connection to {url} broke off before its answer was there: it may have been done")
     return TryLater(f"can't reach {url}: start it with `openbrain up`, or check the URL")
