@@ -14,6 +14,7 @@ from openbrain_cli.agents.hooks.brain import Brain, Refused
 from openbrain_cli.agents.hooks.call import CONTEXT_CHARS
 from openbrain_cli.agents.hooks.command import answered
 from openbrain_cli.agents.hooks.delivery import KEY, Unsent
+from openbrain_cli.agents.hooks.shown import alarms
 
 LESSON = "<!-- @lesson -->\nThe cache key must hold the tenant.\n<!-- @/lesson -->"
 
@@ -132,6 +133,24 @@ def test_a_write_on_which_the_brain_fails_does_not_hold_up_those_behind_it(
 
     told("stop", busy, "Stop")
     assert (left(busy), delivered) == ((0, 1), ["The cache key must hold the org."])
+
+
+def test_a_halt_of_another_project_stops_nobody_here() -> None:
+    halts: list[dict[str, Any]] = [
+        {"scope": "project", "org": "acme", "project": "web", "title": "stop the web"},
+        {"scope": "project", "org": "acme", "project": "shop", "title": "stop the shop"},
+        {"scope": "org", "org": "acme", "project": "web", "title": "stop the org"},
+        {"scope": "workspace", "org": None, "project": None, "title": "stop all"},
+    ]
+
+    here = [alarms({"halts": [halt]}, "shop") for halt in halts]
+    anywhere = [alarms({"halts": [halt]}) for halt in halts]
+
+    assert here[0] == ""
+    assert all(
+        f"HALT ({halt['scope']}): {halt['title']}\nStop: " in text for halt, text in zip(halts, anywhere, strict=True)
+    )
+    assert here[1:] == anywhere[1:]
 
 
 class Replaced(Brain):
