@@ -35,6 +35,8 @@ class Cut(httpx.AsyncBaseTransport):
             return httpx.Response(200, content=b"<html>one moment</html>")
         if self.state == "portal":
             return httpx.Response(404, content=b"<html>who are you?</html>")
+        if self.state == "broken":
+            return httpx.Response(500, content=b"<html>Internal Server Error</html>")
         if self.state == "faulty" and b"poison" in request.content:
             return httpx.Response(500, json={"error": "service_error", "message": "an error of our own"})
         answer = await self._inner.handle_async_request(request)
@@ -317,6 +319,26 @@ async def test_a_file_that_can_not_be_used_is_named_and_tried_again(brain: Brain
         assert not await wire.deliver()
         lock.rmdir()
         assert await wire.deliver()
+
+
+async def test_no_write_is_set_aside_while_everything_fails(brain: Brain, tmp_path: Path) -> None:
+    """As behind a proxy that answers 500 for an hour."""
+    file = tmp_path / "o.sqlite3"
+    async with cut_off(brain, file, await brain.key()) as (client, cut):
+        wire = client._wire
+        assert isinstance(wire, OutboxWire)
+        wire._breaker = Breaker(0, 0)
+        assert await wire.identify()
+        cut.state = "gone"
+        with pytest.raises(Kept):
+            await client.remember({"content": "x", "type": "fact"})
+        cut.state = "broken"
+        assert [await wire.deliver() for _ in range(FAILURES + 1)] == [False] * (FAILURES + 1)
+        assert counts(file) == (1, 0)
+        cut.state = "open"
+        assert await wire.deliver()
+
+    assert counts(file) == (0, 0)
 
 
 async def test_a_write_at_which_the_server_fails_does_not_hold_up_the_others(brain: Brain, tmp_path: Path) -> None:

@@ -162,14 +162,11 @@ class OutboxWire(Wire):
             stored = await super().ask(
                 _Stored, write.method, write.path, body=write.body, query=write.query, headers=write.headers
             )
-        except ServerFailed as error:
-            return self._set_aside_after_failures(number, error)
-        except (TryLater, Unauthorised):
-            return False
         except OpenBrainError as error:
-            if not await self.identify(again=True):
-                return False  # another server answers at this address
-            if isinstance(error, SetupError):  # a proxy's answer, or one that was cut off
+            passes = isinstance(error, TryLater | Unauthorised) and not isinstance(error, ServerFailed)
+            if passes or not await self.identify(again=True):
+                return False  # or it fails on everything, or another server answers at this address
+            if isinstance(error, ServerFailed | SetupError):  # the latter: a proxy's answer, or one that was cut off
                 return self._set_aside_after_failures(number, error)
             self._outbox.refuse(number, str(error))
         else:

@@ -160,11 +160,29 @@ class Replaced(Brain):
 
     def _ask(self, method: str, path: str, *_: object) -> dict[str, Any]:
         status, body = self.answers[method]
+        if status == 500:
+            raise ServerFailed(f"{path} answers 500")
         if status >= 500:
             raise TryLater("too slow")
         if status >= 300:
             raise Refused(f"{path} answers {status}")
         return body
+
+
+def test_no_write_is_set_aside_while_everything_fails(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("ob_x")
+    (tmp_path / "key").chmod(0o600)
+    brain = Replaced("http://127.0.0.1:9", "ob_x", "ada")
+    unsent = Unsent(tmp_path, lambda: brain)
+    unsent.keep(Write("POST", "/v1/brain/remember", {"content": "x"}, headers={KEY: "k"}))
+    brain.answers = {"GET": (200, {"workspace_id": "w1", "agent_id": "ada"}), "POST": (503, {})}
+    with pytest.raises(TryLater):
+        unsent.deliver()
+    brain.answers = {"GET": (500, {}), "POST": (500, {})}
+    for _ in range(FAILURES + 1):
+        with pytest.raises(TryLater):
+            unsent.deliver()
+    assert left(tmp_path) == (1, 0)
 
 
 @pytest.mark.parametrize("known", [False, True])

@@ -79,6 +79,7 @@ class Unsent:
                         _ask_owner(brain)  # else another server answers at this address
                         outbox.refuse(number, str(error))
                     except ServerFailed as error:
+                        _ask_owner(brain)  # else it fails on everything
                         if outbox.failed(number) < FAILURES:
                             raise
                         outbox.refuse(number, str(error))
