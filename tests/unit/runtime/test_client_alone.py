@@ -11,6 +11,7 @@ import threading
 import tomllib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -100,6 +101,50 @@ async def test_a_method_waits_for_its_answer(inside: bool) -> None:
         ask()
     else:
         await asyncio.to_thread(ask)
+
+
+def test_a_client_is_used_in_one_event_loop_after_the_other(tmp_path: Path) -> None:
+    """As by a web server that runs each request in a loop of its own. The connections stay open in between."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            body = answer(httpx.Request("GET", "http://brain/v1/health")).content
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        outbox = Outbox(tmp_path / "o")
+        for brain in (OpenBrain(url), OpenBrain(url, outbox=outbox)):
+            health = [asyncio.run(brain.health()).status for _ in range(3)]
+            asyncio.run(brain.close())
+            assert health == ["ok"] * 3
+        server.shutdown()
+
+
+def test_delivering_goes_on_in_another_event_loop(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path / "o")
+    brain = OpenBrain("http://brain", outbox=outbox, transport=httpx.MockTransport(answer), attempts=1)
+
+    async def deliver_for_a_moment() -> None:
+        delivering = asyncio.create_task(brain.delivering())
+        await asyncio.sleep(0.01)
+        assert not delivering.done(), "it waits for a write"
+        delivering.cancel()
+
+    for _ in range(2):
+        asyncio.run(deliver_for_a_moment())
+    asyncio.run(brain.close())
 
 
 class _Silent(httpx.AsyncByteStream):

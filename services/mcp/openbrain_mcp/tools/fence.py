@@ -56,7 +56,7 @@ def fenced(
         return "Nothing was found."
     mark = mark or secrets.token_hex(6)
     shown = [
-        f"<<{block.kind} {mark} {number}>>\n{_labelled(block)}\n---\n{content}\n<<end {mark} {number}>>"
+        f"<<{block.kind} {mark} {number}>>\n{_labelled(block, each)}\n---\n{content}\n<<end {mark} {number}>>"
         for number, (block, content) in enumerate(_within(blocks, each, budget, whole), 1)
     ]
     return "\n\n".join([NOTICE, *shown])
@@ -80,6 +80,10 @@ def _within(blocks: Sequence[Block], length: int, budget: int, how: str) -> Iter
         yield block, shown + rest
 
 
-def _labelled(block: Block) -> str:
-    shown_labels = {name: value for name, value in block.labels.items() if value not in (None, "")}
-    return "\n".join(f"{model_line(name)}: {model_line(str(value))}" for name, value in shown_labels.items())
+def _labelled(block: Block, length: int) -> str:
+    shown_labels = {name: model_line(str(value)) for name, value in block.labels.items() if value not in (None, "")}
+    return "\n".join(f"{model_line(name)}: {_cut(value, length)}" for name, value in shown_labels.items())
+
+
+def _cut(label: str, length: int) -> str:
+    return label if len(label) <= length else f"{label[:length]}… ({len(label)} characters)"
