@@ -41,12 +41,12 @@ async def test_a_process_takes_two_connections_for_each_of_its_pool(mariadb_url:
         await_only(meeting.wait())
         return int(found or 0)
 
-    reading, writing, *_ = await asyncio.gather(opened.read(number), opened.write(number))
+    reading, writing = await asyncio.gather(opened.read(number), opened.write(number))
     again = await asyncio.gather(opened.read(number), opened.write(number))
     await opened.close()
 
     assert reading != writing
-    assert again == [reading, writing]
+    assert list(again) == [reading, writing]
 
 
 async def test_mariadb_cuts_nothing(server: Database) -> None:
