@@ -78,7 +78,9 @@ class Posting:
 
 async def post_due(store: Store, posting: Posting, at_once: int) -> int:
     """Post to all due webhooks concurrently. Return the number of broadcasts delivered."""
-    due = await store.webhooks.due_webhooks(await store.time(), at_once, posting.after)
+    now = await store.time()
+    latest = now + round(max(posting.backoff_s, default=0) * MICROSECONDS)
+    due = await store.webhooks.due_webhooks(now, at_once, posting.after, latest)
     if due:
         posting.after = due[-1].id
     return sum(await all_ended(posting(item) for item in due))

@@ -82,7 +82,9 @@ class Posting:
 
 async def post_due(posting: Posting, at_once: int) -> int:
     """Post to all due webhooks concurrently. Return their number."""
-    due = await posting.store.query_webhooks.due(posting.clock.now(), at_once, posting.after)
+    now = posting.clock.now()
+    latest = now + round(max(posting.backoff_s, default=0) * MICROSECONDS)
+    due = await posting.store.query_webhooks.due(now, at_once, posting.after, latest)
     if due:
         _, last = due[-1]
         posting.after = last.id

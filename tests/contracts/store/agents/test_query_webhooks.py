@@ -14,7 +14,7 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
 from openbrain.domain.ids import uuid7
-from openbrain.domain.memory import MICROSECONDS, Memory
+from openbrain.domain.memory import DAY, MICROSECONDS, Memory
 from openbrain.ports.agents import Message
 from openbrain.ports.http import Address
 from openbrain.ports.store.operations import Operation
@@ -269,6 +269,20 @@ async def test_a_webhook_that_answers_slowly_does_not_hold_up_a_round(
         await world.round()
         posted.append(list(world.taker.said))
     assert posted == [["m0"], ["m0", "m1"], ["m0", "m1", "m2"], ["m0", "m1", "m2"]]
+
+
+async def test_an_attempt_planned_by_a_clock_that_was_ahead_is_due(world: World) -> None:
+    row, query = memory("m", id=uuid7(START)), await world.query()
+    await put(world.database, row)
+    await world.found(query, row)
+    world.taker.error = TryLater("the webhook answered 500")
+    world.clock.advance(DAY)
+    await world.round()
+    world.clock.advance(-DAY)
+    world.taker.error = None
+
+    assert await world.round() == 1
+    assert [seq for _, seq, _ in world.taker.posts] == [1]
 
 
 async def test_each_has_its_turn_although_more_are_due_than_are_posted_to_at_once(world: World) -> None:

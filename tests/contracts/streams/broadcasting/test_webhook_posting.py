@@ -8,7 +8,7 @@ import pytest
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
-from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.domain.signals.values import HaltScope, Severity, Step
 from openbrain.ports.http import Address
 from openbrain.ports.store.webhooks import Webhook
@@ -144,6 +144,15 @@ async def test_one_that_takes_nothing_is_tried_again_later_and_in_the_end_given_
     taker.error = None
     assert await post(store, taker) == 1, "the next broadcast has its own attempts"
     assert [seq for seq, _ in taker.posts] == [2]
+
+
+async def test_an_attempt_planned_by_a_clock_that_was_ahead_is_made(store: SqlStore) -> None:
+    await workspace(store)
+    taker, made = Taker(), await hooked(store)
+    await raise_one(store)
+    await store.webhooks.webhook_failed(made.id, 1, await store.time() + DAY, "no answer")
+
+    assert await post_due(store, Posting(store, taker, BACKOFF_S), 10) == 1
 
 
 async def test_an_address_that_the_rules_refuse_is_given_up_at_once(store: SqlStore) -> None:

@@ -5,7 +5,20 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, RowMapping, Update, and_, delete, func, insert, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Update,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from openbrain.adapters.sql.engine.database import Part, TimedPart
 from openbrain.adapters.sql.engine.statements import first_of, insert_missing
@@ -14,6 +27,7 @@ from openbrain.adapters.sql.schema.signal_tables import webhook_dead_letters as 
 from openbrain.adapters.sql.schema.signal_tables import webhooks
 from openbrain.adapters.sql.schema.tables import OPEN_WORKSPACE, workspaces
 from openbrain.adapters.sql.signals.rows import remove_rows
+from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.signals.values import SEVERITIES
 from openbrain.ports.store.webhooks import Webhook, WebhookDeadLetter
@@ -56,11 +70,12 @@ class SqlWebhooks(TimedPart):
     async def remove_webhook(self, workspace_id: str, webhook_id: str) -> bool:
         return await self._done_once(_remove_webhook, workspace_id, webhook_id)
 
-    async def due_webhooks(self, now: int, limit: int, after: str = "") -> Sequence[Webhook]:
+    async def due_webhooks(self, now: int, limit: int, after: str = "", latest: int = NEVER) -> Sequence[Webhook]:
+        due = or_(webhooks.c.next_attempt_at <= now, webhooks.c.next_attempt_at > latest)
         query = (
             select(webhooks)
             .join(workspaces, workspaces.c.id == webhooks.c.workspace_id)
-            .where(webhooks.c.disabled_at.is_(None), webhooks.c.next_attempt_at <= now)
+            .where(webhooks.c.disabled_at.is_(None), due)
             .where(workspaces.c.signal_seq > webhooks.c.cursor_seq, OPEN_WORKSPACE)
             .order_by(webhooks.c.id <= after, webhooks.c.id)
             .limit(limit)
