@@ -326,6 +326,16 @@ async def test_a_long_history_goes_on_at_its_cursor_and_names_the_chain(brain: B
     assert "More follow" not in rest
 
 
+async def test_a_long_memory_is_whole_beside_its_history(brain: Brain) -> None:
+    async with tools(brain, await brain.key()) as client:
+        memory = {"content": "word " * 9_000 + "end", "type": "fact"}
+        stored = fields(await client.call_tool("brain_remember", memory))["id"]
+        shown = text(await client.call_tool("brain_get", {"id": stored, "history": True}))
+
+    assert memory["content"] in shown
+    assert "<<history " in shown
+
+
 async def test_labels_are_as_short_as_texts_in_a_list(brain: Brain) -> None:
     """Whatever was stored, an answer stays within a model's context."""
     members = {f"m{number}": "y" * 20 for number in range(300)}

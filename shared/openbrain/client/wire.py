@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import random
 from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -74,6 +75,9 @@ class Wire:
         self._http = self._connect()
         self._loop: AbstractEventLoop | None = None
         self._at_end: AsyncGenerator[None, None] | None = None
+        self._process = os.getpid()
+        self._of_parents: list[object] = []
+        """Connections of the process that this one was forked from: they are not even closed."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -82,10 +86,13 @@ class Wire:
 
     async def enter_loop(self) -> bool:
         """Prepare for the running event loop: connections end with the loop in which they were made, and can't be used
-        in the next one. Return whether this is another one than before."""
+        in the next one, nor by a process that was forked meanwhile. Return whether this is another one than before."""
         before, loop = self._loop, get_running_loop()
-        if before is loop or (before is not None and not before.is_closed()):
+        forked, self._process = self._process != os.getpid(), os.getpid()
+        if before is loop or (before is not None and not forked and not before.is_closed()):
             return False
+        if forked:
+            self._of_parents += [self._http, self._at_end, before]
         if before is not None:
             self._http = self._connect()
         self._loop, self._at_end = loop, _closed_at_end(self._http)

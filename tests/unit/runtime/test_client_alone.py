@@ -103,8 +103,9 @@ async def test_a_method_waits_for_its_answer(inside: bool) -> None:
         await asyncio.to_thread(ask)
 
 
-def test_a_client_is_used_in_one_event_loop_after_the_other(tmp_path: Path) -> None:
-    """As by a web server that runs each request in a loop of its own. The connections stay open in between."""
+@pytest.fixture
+def healthy() -> Iterator[str]:
+    """The URL of a server that keeps connections open."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -123,13 +124,30 @@ def test_a_client_is_used_in_one_event_loop_after_the_other(tmp_path: Path) -> N
 
     with Server(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        url = f"http://127.0.0.1:{server.server_address[1]}"
-        outbox = Outbox(tmp_path / "o")
-        for brain in (OpenBrain(url), OpenBrain(url, outbox=outbox)):
-            health = [asyncio.run(brain.health()).status for _ in range(3)]
-            asyncio.run(brain.close())
-            assert health == ["ok"] * 3
+        yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
+
+
+def test_a_client_is_used_in_one_event_loop_after_the_other(healthy: str, tmp_path: Path) -> None:
+    """As by a web server that runs each request in a loop of its own."""
+    for brain in (OpenBrain(healthy), OpenBrain(healthy, outbox=Outbox(tmp_path / "o"))):
+        health = [asyncio.run(brain.health()).status for _ in range(3)]
+        asyncio.run(brain.close())
+        assert health == ["ok"] * 3
+
+
+def test_a_forked_process_leaves_its_parents_connections_alone(healthy: str) -> None:
+    brain = OpenBrain(healthy)
+    with asyncio.Runner() as runner:
+        assert runner.run(brain.health()).status == "ok"
+        if (child := os.fork()) == 0:
+            signal.alarm(round(PATIENCE_S))
+            with suppress(BaseException):
+                os._exit(0 if asyncio.run(brain.health()).status == "ok" else 1)
+            os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert runner.run(brain.health()).status == "ok"
+        runner.run(brain.close())
 
 
 def test_delivering_goes_on_in_another_event_loop(tmp_path: Path) -> None:

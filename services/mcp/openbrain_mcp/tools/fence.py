@@ -70,11 +70,13 @@ def one_by_one(blocks: Sequence[Block], each: int) -> str:
 
 
 def _within(blocks: Sequence[Block], length: int, budget: int, how: str) -> Iterator[tuple[Block, str]]:
-    """Each block with its content cut to its share of the budget. What one does not use goes to later ones."""
+    """Each block with its content; cut to its share if all together exceed the budget. What one does not use goes to
+    later ones."""
+    texts = [model_text(block.content) for block in blocks]
+    fits = sum(min(len(text), length) for text in texts) <= budget
     left = budget
-    for number, block in enumerate(blocks):
-        whole = model_text(block.content)
-        shown = whole[: min(length, left // (len(blocks) - number))]
+    for number, (block, whole) in enumerate(zip(blocks, texts, strict=True)):
+        shown = whole[: length if fits else min(length, left // (len(blocks) - number))]
         left -= len(shown)
         rest = f"\n[shortened: {len(block.content)} characters in all{how}]" if len(shown) < len(whole) else ""
         yield block, shown + rest
