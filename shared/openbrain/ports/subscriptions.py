@@ -178,8 +178,8 @@ class QueryWebhooks(Protocol):
         id `after`, so that each has its turn. Only for queries that are not removed and whose key is valid. An attempt
         planned for a time after `latest` is due: the clock was ahead then."""
 
-    async def save_progress(self, webhook: QueryWebhook) -> None:
-        """Store the delivery progress. The cursor never decreases."""
+    async def save_progress(self, webhook: QueryWebhook) -> bool:
+        """Store the delivery progress. The cursor never decreases. False if the webhook was removed meanwhile."""
 
 
 class Matches(Protocol):

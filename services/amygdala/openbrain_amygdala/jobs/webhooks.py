@@ -49,8 +49,9 @@ class Posting:
                     await self._failed(webhook, row.seq, body, attempts + 1, error)
                     return delivered
                 metrics.WEBHOOK_POSTS.labels("delivered").inc()
-                await self.store.webhooks.webhook_delivered(webhook.id, row.seq, await self.store.time())
                 delivered, attempts = delivered + 1, 0
+                if not await self.store.webhooks.webhook_delivered(webhook.id, row.seq, await self.store.time()):
+                    return delivered
             passed = row.seq
         await self.store.webhooks.webhook_passed(webhook.id, passed)
         return delivered

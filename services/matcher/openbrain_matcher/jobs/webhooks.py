@@ -48,11 +48,11 @@ class Posting:
             if row.subscription_id != query.id:
                 continue
             after = await self._post(query, webhook, row)
-            await self.store.query_webhooks.save_progress(after)
+            saved = await self.store.query_webhooks.save_progress(after)
             if after.attempts:
                 return posted
             posted, webhook = posted + int(not after.error), after
-            if time.monotonic() > until:
+            if not saved or time.monotonic() > until:
                 return posted
         through = rows[-1].seq if len(rows) == PAGE else max(last, webhook.cursor)
         await self.store.query_webhooks.save_progress(replace(webhook, cursor=through))

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import to_json
 
 from openbrain.domain.errors import Invalid
-from openbrain.domain.events.data import ID_PATTERN, NOT_BLANK, EventData, Identifier
+from openbrain.domain.events.data import ID_PATTERN, NAME_PATTERN, NOT_BLANK, STREAM_PATTERN, EventData, Identifier
 from openbrain.domain.times import to_iso
 
 FIELD = "__data__"
@@ -21,6 +21,8 @@ SOURCE = "/openbrain"
 _PATTERNS = {
     ID_PATTERN: "must be an id as it was returned: 36 characters, such as 01890000-0000-7000-8000-000000000000",
     NOT_BLANK: "must not be blank",
+    NAME_PATTERN: "must begin with a letter or a digit, and have only letters, digits, - and _",
+    STREAM_PATTERN: "must be the name of a stream, such as memory.stored: `openbrain streams` shows all",
 }
 """What to say instead of quoting the regular expression."""
 
@@ -96,5 +98,6 @@ def first_problem(error: ValidationError) -> tuple[str, str]:
     problem = error.errors(include_input=False, include_url=False)[0]
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "string_pattern_mismatch":
-        message = _PATTERNS.get(problem["ctx"]["pattern"], message)
+        of_cursor = "must be a cursor as the answer before gave it: without one, the first page is shown"
+        message = of_cursor if "cursor" in problem["loc"] else _PATTERNS.get(problem["ctx"]["pattern"], message)
     return ".".join(str(part) for part in problem["loc"]), message

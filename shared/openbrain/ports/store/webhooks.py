@@ -76,8 +76,9 @@ class Webhooks(Protocol):
         id: first those behind the id `after`, so that each has its turn. An attempt planned for a time after `latest`
         is due: the clock was ahead then."""
 
-    async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
-        """Record that everything up to `seq` was delivered or did not concern it. The cursor never decreases."""
+    async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> bool:
+        """Record that everything up to `seq` was delivered or did not concern it. The cursor never decreases. False if
+        the webhook was removed or disabled meanwhile."""
 
     async def webhook_passed(self, webhook_id: str, seq: int) -> None:
         """Move the cursor to `seq`: nothing up to there concerns this webhook."""

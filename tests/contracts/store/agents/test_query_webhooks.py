@@ -99,6 +99,22 @@ async def world(store: SqlStore, database: Database, clock: FakeClock) -> World:
     return World(store, database, clock, made.id, taker, Posting(store, taker, clock, (10, 60)))
 
 
+async def test_one_that_is_removed_is_posted_nothing_more(world: World) -> None:
+    rows = [memory(f"m{n}", id=uuid7(START + n)) for n in range(3)]
+    await put(world.database, *rows)
+    query = await world.query()
+    await world.found(query, *rows)
+
+    class Leaving(Taker):
+        async def post(self, webhook: Address, seq: int, body: bytes) -> None:
+            await super().post(webhook, seq, body)
+            await world.store.standing_queries.remove_query(ADA, query.id)
+
+    taker = Leaving()
+    await post_due(Posting(world.store, taker, world.clock, (10, 60)), 9)
+    assert taker.said == ["m0"]
+
+
 async def test_each_match_is_posted_once_in_order_and_nothing_else(world: World) -> None:
     rows = [memory(f"m{n}", id=uuid7(START + n)) for n in range(3)]
     await put(world.database, *rows)

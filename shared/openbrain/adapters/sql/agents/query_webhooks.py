@@ -34,7 +34,7 @@ class SqlQueryWebhooks(Part):
         ids = await self._read(_waiting, now, limit, after, max(latest, now + _CLOSED_PAUSE))
         return await self._write(_open, ids, now) if ids else []
 
-    async def save_progress(self, webhook: QueryWebhook) -> None:
+    async def save_progress(self, webhook: QueryWebhook) -> bool:
         changed = {
             "cursor_seq": webhook.cursor,
             "attempts": webhook.attempts,
@@ -45,7 +45,7 @@ class SqlQueryWebhooks(Part):
         }
         table = standing_webhooks.c
         this = and_(table.id == webhook.id, table.cursor_seq <= webhook.cursor)
-        await self._change(update(standing_webhooks).where(this).values(**changed))
+        return await self._change(update(standing_webhooks).where(this).values(**changed)) > 0
 
 
 def _waiting(connection: Connection, now: int, limit: int, after: str, latest: int) -> Sequence[str]:

@@ -23,14 +23,19 @@ from openbrain.adapters.sql.engine.mariadb import errors as mariadb_errors
 from openbrain.adapters.sql.engine.opening import parse
 from openbrain.adapters.sql.engine.sqlite import database as sqlite
 from openbrain.adapters.sql.engine.sqlite import errors as sqlite_errors
-from openbrain.adapters.sql.schema.health import examine
+from openbrain.adapters.sql.schema.health import examine, lacks_columns
 from openbrain.domain.errors import SetupError, TryLater
 
 HEAD = "head"
 _UPGRADE_S = 600.0
 """Seconds that an upgrade waits for another one."""
+_TABLE_LOCK_S, _TABLE_PAUSE_S = 3, 10.0
+"""Seconds that a migration waits for a table that a backup reads, and then lets those pass who wait behind it."""
 _ANSWER_S = 10.0
+_FOREIGN = "a table of another program has the name of one of ours: give OpenBrain a database of its own"
 _POLL_S = 0.2
+_SCHEMA_POLL_S = 1.0
+"""Longer, because every replica of every service asks while one upgrades."""
 
 
 def upgrade(url: str, revision: str = HEAD) -> None:
@@ -38,7 +43,14 @@ def upgrade(url: str, revision: str = HEAD) -> None:
 
     `TryLater` if the database can't be reached, `SetupError` if its schema is newer than this program.
     """
-    _migrate(url, command.upgrade, revision)
+    deadline = time.monotonic() + _UPGRADE_S
+    while True:
+        try:
+            return _migrate(url, command.upgrade, revision)
+        except TryLater as error:
+            if not mariadb_errors.locked(error.__cause__) or time.monotonic() > deadline:
+                raise
+        time.sleep(_TABLE_PAUSE_S)
 
 
 def downgrade(url: str, revision: str) -> None:
@@ -50,8 +62,12 @@ def _migrate(url: str, step: Callable[[Config, str], None], revision: str) -> No
     with _connection(url, _UPGRADE_S) as connection, _alone(connection):
         if (standing := _revision(connection)) not in _known():
             raise SetupError(_newer(standing))
+        if connection.dialect.name != SQLITE:
+            connection.execute(text(f"SET SESSION lock_wait_timeout = {_TABLE_LOCK_S}"))
         step(_config(connection), revision)
         connection.commit()
+        if revision == HEAD and lacks_columns(connection):
+            raise SetupError(_FOREIGN)
 
 
 def current(url: str) -> str | None:
@@ -73,22 +89,33 @@ def checked(connection: Connection) -> tuple[str, str, tuple[str, ...]]:
     if revision not in known:
         problems = (_newer(revision),)
     elif revision != known[0]:
-        problems = (f"the schema is at revision {revision or 'none'}, not {known[0]}: run `openbrain db upgrade`",)
+        problems = (_older(revision),)
     return product, version, problems
 
 
-def wait(url: str, seconds: float) -> None:
-    """Return as soon as the database answers; `TryLater` if it does not within `seconds`."""
+def wait(url: str, seconds: float) -> str | None:
+    """Return the revision of the schema as soon as the database answers; `TryLater` if it does not within `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         try:
-            current(url)
+            return current(url)
         except TryLater:
             if time.monotonic() + _POLL_S > deadline:
                 raise
-        else:
-            return
         time.sleep(_POLL_S)
+
+
+def wait_for_schema(url: str, seconds: float) -> tuple[str, ...]:
+    """Return as soon as services of this version can run on the schema, else after `seconds`, with the reason.
+
+    They can on a later schema: migrations only add. `TryLater` if the database can't be reached.
+    """
+    deadline = time.monotonic() + seconds
+    while (revision := wait(url, deadline - time.monotonic())) in _known()[1:]:
+        if time.monotonic() + _SCHEMA_POLL_S > deadline:
+            return (_older(revision),)
+        time.sleep(_SCHEMA_POLL_S)
+    return ()
 
 
 @contextmanager
@@ -151,6 +178,10 @@ def _known() -> list[str | None]:
 
 def _revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
+
+
+def _older(revision: str | None) -> str:
+    return f"the schema is at revision {revision or 'none'}, not {_known()[0]}: run `openbrain db upgrade`"
 
 
 def _newer(revision: str | None) -> str:

@@ -82,9 +82,8 @@ class SqlWebhooks(TimedPart):
         )
         return [_webhook(row) for row in await self._rows(query)]
 
-    async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
-        done = {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0, "delivered_at": at, "error": ""}
-        await self._change(_advance(webhook_id, seq, done))
+    async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> bool:
+        return await self._write(_delivered, webhook_id, seq, at)
 
     async def webhook_passed(self, webhook_id: str, seq: int) -> None:
         await self._change(_advance(webhook_id, seq, {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0}))
@@ -151,6 +150,13 @@ class SqlWebhookLetters(Part):
 
     async def purge_webhook_dead_letters(self, before: int, limit: int) -> int:
         return await self._write(remove_rows, letters, and_(letters.c.at > 0, letters.c.at < before), limit)
+
+
+def _delivered(connection: Connection, webhook_id: str, seq: int, at: int) -> bool:
+    done = {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0, "delivered_at": at, "error": ""}
+    connection.execute(_advance(webhook_id, seq, done))
+    enabled = select(webhooks.c.id).where(webhooks.c.id == webhook_id, webhooks.c.disabled_at.is_(None))
+    return connection.scalar(enabled) is not None
 
 
 def _give_up(connection: Connection, letter: WebhookDeadLetter) -> None:
