@@ -95,10 +95,11 @@ class Usage(Protocol):
 class Past(Protocol):
     """Rows as they were in the past."""
 
-    async def past(self, condition: Condition, at: int, limit: int) -> Sequence[Memory]:
+    async def past(self, condition: Condition, at: int, limit: int, org: str = "") -> Sequence[Memory]:
         """Return memories as they were at time `at`, newest first: those that match the condition now, were made by
-        then, and were not forgotten or erased since. Each says whether it was living then. Raise `Invalid` if their
-        texts are too long together, `TryLater` if too many reads run at once."""
+        then, and were not forgotten or erased since. Each says whether it was living then. With `org`, only those that
+        were of that org then. Raise `Invalid` if their texts are too long together, `TryLater` if too many reads run at
+        once."""
 
 
 class Memories(Protocol):
