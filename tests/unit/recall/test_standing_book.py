@@ -75,24 +75,33 @@ def similarity(
     return near if near >= query.min_similarity - 1e-6 else None
 
 
+def standing_query(name: str, query: str = "gateway") -> StandingQuery:
+    return StandingQuery(
+        id=name,
+        workspace_id="w1",
+        agent_id="bo",
+        key_id="k",
+        orgs=None,
+        without_org=True,
+        query=query,
+        criteria=Criteria(),
+        min_similarity=0.0,
+        include_own=True,
+        created_at=START,
+    )
+
+
+def test_a_query_is_found_by_any_name_of_a_memory() -> None:
+    book, row = Book(), memory()._replace(title="Zanzibar ledger", aliases=("Quetzal",), tags=("walrus",))
+    queries = {query: standing_query(query, query) for query in ("zanzibar", "quetzal", "walrus", "sky", "otter")}
+    book.apply(list(queries.values()), {})
+
+    assert {each.query.id for each in book.find(row, [], "m1")} == queries.keys() - {"otter"}
+
+
 def test_a_query_without_a_vector_is_near_nothing() -> None:
     book, right = Book(), array("f", (1, 0))
-    first, second, third = (
-        StandingQuery(
-            id=name,
-            workspace_id="w1",
-            agent_id="bo",
-            key_id="k",
-            orgs=None,
-            without_org=True,
-            query="gateway",
-            criteria=Criteria(),
-            min_similarity=0.0,
-            include_own=True,
-            created_at=START,
-        )
-        for name in ("first", "second", "third")
-    )
+    first, second, third = map(standing_query, ("first", "second", "third"))
 
     def found() -> set[str]:
         return {each.query.id for each in book.find(memory("the sky is blue"), [right], "m1")}

@@ -2,6 +2,7 @@
 
 import re
 
+from openbrain.domain.memory import Memory
 from openbrain.domain.text.tokens import FUNCTION_WORDS
 
 WORD = re.compile(r"\w+")
@@ -12,6 +13,11 @@ _ENDING = 3
 def words_of(text: str) -> frozenset[str]:
     """The words without stop words."""
     return frozenset(WORD.findall(text.casefold())) - FUNCTION_WORDS
+
+
+def spoken_text(memory: Memory) -> str:
+    """All that a memory says and is called, as in the text index: title, content, speaker, aliases and tags."""
+    return "\n".join((memory.title, memory.content, memory.speaker, *memory.aliases, *memory.tags))
 
 
 def beginning(word: str) -> str:

@@ -34,6 +34,13 @@ def test_what_holds_every_word_is_near_whatever_its_token_states_say() -> None:
     assert similarity(words_of("podman"), row, 0.93) == 0.93
 
 
+@pytest.mark.parametrize("query", ["the Zanzibar", "quetzal", "ludmila's ledger", "walrus of Zanzibar"])
+def test_the_words_of_its_names_are_its_words_too(query: str) -> None:
+    row = memory()._replace(title="Zanzibar ledger", aliases=("Quetzal",), speaker="Ludmila", tags=("walrus",))
+
+    assert similarity(words_of(query), row, 0.1) == ALL_WORDS
+
+
 @pytest.mark.parametrize(
     ("precision", "least", "certain", "shown"),
     [
