@@ -2,6 +2,7 @@
 that the query's agent may not see."""
 
 import math
+import tracemalloc
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbrain.domain.access.visibility import Criteria, matches, visible
+from openbrain.domain.limits import CONTENT_CHARS
 from openbrain.domain.memory import Memory, MemoryType, Scope
 from openbrain.domain.text.words import held, words_of
 from openbrain.ports.subscriptions import StandingQuery
@@ -97,6 +99,21 @@ def test_a_query_is_found_by_any_name_of_a_memory() -> None:
     book.apply(list(queries.values()), {})
 
     assert {each.query.id for each in book.find(row, [], "m1")} == queries.keys() - {"otter"}
+
+
+def test_one_endless_word_takes_little_memory() -> None:
+    book, row = Book(), memory()._replace(content="0af" * (CONTENT_CHARS // 3 - 10) + " gateways")
+    book.apply([standing_query("q")], {})
+
+    tracemalloc.start()
+    try:
+        found = book.find(row, [], "m1")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert [each.query.id for each in found] == ["q"]
+    assert peak < 100 * CONTENT_CHARS
 
 
 def test_a_query_without_a_vector_is_near_nothing() -> None:
