@@ -20,7 +20,7 @@ from tests.support.forms import examples
 from tests.support.store.fixtures import START, memory
 
 MODELS = ("m1", "m2")
-WORDS = ("payment", "payments", "gateway", "id4711", "timeout", "the", "ox")
+WORDS = ("支付服务的端口", "支付服务", "端口", "口", "payment", "payments", "gateway", "id4711", "timeout", "the", "ox")
 ORGS = ("", "acme", "beta")
 AGENTS = ("ada", "bo")
 

@@ -4,13 +4,12 @@ A single question is a batch of one. Each step is in a separate file.
 """
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from openbrain.domain.access.visibility import AllOf, matcher, visible
 from openbrain.domain.memory import HALF_LIFE_DAYS
-from openbrain.domain.text.words import words_of
+from openbrain.domain.text.words import words_in, words_of
 from openbrain.observability.metrics import RECALL_DEGRADED, RECALL_SECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.index import Hit
@@ -36,7 +35,6 @@ MOST_CANDIDATES = 1000
 REFILL = 4
 LEAST_COMPARED = 10
 """Least number of hits to judge whether anything is near, even if the question wants fewer."""
-_WORD = re.compile(r"\w+")
 _WORDS = 32
 
 
@@ -336,5 +334,5 @@ class Recaller:
         self._indexes.forget_queries()
 
     async def _by_words(self, query: str, condition: AllOf, limit: int) -> Scores:
-        words = list(dict.fromkeys(_WORD.findall(query.lower())))[:_WORDS]
+        words = list(dict.fromkeys(words_in(query.lower())))[:_WORDS]
         return fuse(await self._memories.keyword_hits(words, condition, limit) if words else (), None, 1.0)

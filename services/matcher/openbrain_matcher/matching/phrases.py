@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection
 
-from openbrain.domain.text.words import WORD, beginning, words_of
+from openbrain.domain.text.words import beginning, searched_words, words_of
 
 
 class Phrases:
@@ -36,7 +36,7 @@ class Phrases:
 
     def held_by(self, text: str) -> Collection[int]:
         """Numbers of the queries all of whose words occur in the text."""
-        words = frozenset(WORD.findall(text.casefold()))
+        words = searched_words(text)
         counts: Counter[int] = Counter()
         for word in words & self._whole.keys():
             counts.update(self._whole[word])
