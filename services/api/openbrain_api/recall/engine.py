@@ -317,7 +317,8 @@ class Recaller:
             late_weight=self._late_weight(question),
             neighbours=last.neighbours,
             named=frozenset(hit.memory_id for hit in last.names or ()),
-            name_lift=self._settings.name_lift,
+            # When matching by names, these are the score itself and lift nothing.
+            name_lift=0.0 if question.match is Match.NAMES else self._settings.name_lift,
             times=last.times,
             time_lift=self._settings.time_lift,
             project=question.criteria.project,
