@@ -51,8 +51,9 @@ class _Round:
     candidates: Candidates
 
     def short(self, limit: int) -> bool:
-        """True if dropped memories or echoes left too few hits, and the indexes may have more."""
-        return self.hits.full(limit) and limit < MOST_CANDIDATES and self.candidates.lacking()
+        """True if dropped memories or echoes left too few hits, and there may be more of them."""
+        full = self.hits.full(limit) if self.hits.whole else len(self.fused) >= limit
+        return full and limit < MOST_CANDIDATES and self.candidates.lacking()
 
 
 class Recaller:
