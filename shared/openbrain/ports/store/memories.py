@@ -124,8 +124,9 @@ class Memories(Protocol):
         created_at and id of the last memory of the previous page."""
 
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
-        """Find living memories that contain any of the words (lower case), scored by the share of words present. Slow
-        fallback for when both indexes are down. Raise `TryLater` if too many run at once."""
+        """Find living memories that contain any of the words (lower case) in content, title, speaker, aliases or tags,
+        scored by the share of words present. Slow fallback for when both indexes are down. Raise `TryLater` if too many
+        run at once."""
 
     async def turns(self, ids: Sequence[str], condition: Condition, around: Collection[int] = ()) -> Mapping[str, Turn]:
         """Return, by memory id, the turns of those of `ids` that are living, match the condition and are turns of a
