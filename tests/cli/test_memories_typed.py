@@ -135,6 +135,11 @@ async def test_what_is_about_one_person_is_exported_and_erased_after_a_preview(
         ("refile", "--type", "bug", "--project", "", "--to-project", "b"),
         ("prune", "--type", "bug", "--unrecalled-for", ""),
         ("dead", "discard", "--group", "embedder", "--stream", ""),
+        ("reindex", "--workspace", ""),
+        ("reindex", "--stale", "--project", ""),
+        ("replay", "memory.submitted", "--from", ""),
+        ("replay", "memory.submitted", "--group", ""),
+        ("keys", "create", "ci", "--agent", ""),
     ],
 )
 async def test_an_option_without_a_value_selects_no_more_than_was_meant(
@@ -142,7 +147,7 @@ async def test_an_option_without_a_value_selects_no_more_than_was_meant(
 ) -> None:
     """As of an unset variable in a script."""
     option = typed[typed.index("") - 1]
-    yes = () if typed[0] == "refile" else ("--yes",)
+    yes = () if typed[0] in {"refile", "reindex", "replay", "keys"} else ("--yes",)
 
     with pytest.raises(Invalid, match=f"{option}: (has no value|must be a number of days)"):
         await terminal.run(*typed, *yes)

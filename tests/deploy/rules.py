@@ -68,7 +68,7 @@ def running(objects: Sequence[Manifest]) -> Iterator[str]:
             yield f"{name}: probes"
         if service["args"] != ["run", name] or service["ports"] != [{"name": "http", "containerPort": 8788}]:
             yield f"{name}: command or port"
-        if [each["args"][:3] for each in pod["initContainers"]] != [["db", "check", "--wait"]]:
+        if [each["args"][:4] for each in pod["initContainers"]] != [["db", "check", "--schema", "--wait"]]:
             yield f"{name} does not wait for the schema"
         pause = service.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
         if name == "api" and not pause:

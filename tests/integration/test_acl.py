@@ -11,6 +11,7 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError
 
+from openbrain.domain.errors import TryLater
 from openbrain.domain.events.data import SignalRaised
 from openbrain.domain.events.envelope import FIELD, encode
 from openbrain.domain.events.streams import BROADCAST, SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, STORED, STREAMS, SUBMITTED
@@ -18,6 +19,7 @@ from openbrain.ports.streams import DeadFilter
 from openbrain.settings import Streams
 from openbrain.streams.operating import acl
 from openbrain.streams.operating.administration import RedisStreams
+from openbrain_cli.operators.streams.service_groups import _prepared
 from openbrain_cli.system.run import SERVICE_APPS
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import need
@@ -90,6 +92,11 @@ async def test_nobody_comes_in_without_a_name(guarded: Guarded) -> None:
     async with Redis(port=guarded.port) as nobody:
         with pytest.raises(AuthenticationError):
             await nobody.ping()
+    scaler = guarded.url("scaler")
+    for url, why in ((scaler, "no permissions"), (scaler.replace("scaler:", "scaler:not-"), "invalid username")):
+        for wait in (0, 0.2):
+            with pytest.raises(TryLater, match=why):
+                await _prepared(Streams(url=url, prefix=PREFIX), wait)
 
 
 @pytest.mark.slow("the first starts a stream server with all users, and the command twice")

@@ -18,7 +18,7 @@ from openbrain_mcp.stdio.prepared import Prepared
 from openbrain_mcp.tools import TOOLS, fence
 from tests.mcp.support import fields, text, tools
 from tests.mcp.test_prepared import JSON, OPENING, line
-from tests.support.api.brain import Brain, http, recorded
+from tests.support.api.brain import Brain, http, recorded, remembered
 from tests.support.processes.settings import changed
 from tests.support.waiting import until
 
@@ -305,3 +305,89 @@ async def test_a_memory_without_a_project_is_recalled_from_every_project(brain: 
 
     assert ("of all is" in found, "'shop'" in found, "'depot'" in found) == (True, True, False)
     assert ("of all is" in exact, "'shop'" in exact, "'depot'" in exact) == (False, True, False)
+
+
+async def test_a_long_history_goes_on_at_its_cursor_and_names_the_chain(brain: Brain) -> None:
+    key = await brain.key()
+    async with http(brain.app(), key) as client:
+        (older,) = await remembered(client, "Deploys are on Mondays.")
+        (newer,) = await remembered(client, "Deploys are on Tuesdays.", supersedes=older)
+        for number in range(100):
+            await client.patch(f"/v1/brain/memories/{newer}", json={"tags": [str(number)]})
+    async with tools(brain, key) as client:
+        first = text(await client.call_tool("brain_get", {"id": newer, "history": True}))
+        (cursor,) = re.findall(r"^More follow: ask again with cursor (\S+)$", first, re.MULTILINE)
+        rest = text(await client.call_tool("brain_get", {"id": newer, "cursor": cursor}))
+        of_older = text(await client.call_tool("brain_get", {"id": older, "history": True}))
+
+    assert (len(re.findall(r"Z \w+ by ada: ", first)), len(re.findall(r"Z \w+ by ada: ", rest))) == (100, 1)
+    assert f"Its chain: {older}" in first
+    assert f"Its chain: {newer}" in of_older
+    assert "More follow" not in rest
+
+
+async def test_a_long_memory_is_whole_beside_its_history(brain: Brain) -> None:
+    async with tools(brain, await brain.key()) as client:
+        memory = {"content": "word " * 9_000 + "end", "type": "fact"}
+        stored = fields(await client.call_tool("brain_remember", memory))["id"]
+        shown = text(await client.call_tool("brain_get", {"id": stored, "history": True}))
+
+    assert memory["content"] in shown
+    assert "<<history " in shown
+
+
+async def test_labels_are_as_short_as_texts_in_a_list(brain: Brain) -> None:
+    """Whatever was stored, an answer stays within a model's context."""
+    members = {f"m{number}": "y" * 20 for number in range(300)}
+    tags = [f"{number:02}" + "t" * 98 for number in range(50)]
+    async with tools(brain, await brain.key()) as client:
+        for number in range(3):
+            kept = {"content": f"said {number}", "metadata": {"turn": number, "long": "x" * 5_000, **members}}
+            fields(await client.call_tool("capture", kept))
+        memory = {"content": "tagged", "type": "convention", "tags": tags}
+        stored = fields(await client.call_tool("brain_remember", memory))["id"]
+        turns = text(await client.call_tool("recent", {"limit": 3}))
+        listed = text(await client.call_tool("brain_list", {"type": "convention"}))
+        whole = text(await client.call_tool("brain_get", {"id": stored}))
+
+    assert len(turns) < 3_500
+    assert "\nmetadata.turn: 2\n" in turns
+    assert re.search(r"\nmetadata: \d+ more, too long to show\n", turns)
+    assert f"… ({len(', '.join(tags))} characters)\n" in listed
+    assert len(listed) < 1_500
+    assert ", ".join(tags) in whole
+
+
+async def test_a_cursor_that_is_none_is_told_in_words(brain: Brain) -> None:
+    async with tools(brain, await brain.key()) as client:
+        stored = fields(await client.call_tool("brain_remember", {"content": "x", "type": "fact"}))["id"]
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("brain_list", {}),
+            ("brain_context", {}),
+            ("agent_conversation", {"agent": "ada"}),
+            ("brain_get", {"id": stored}),
+        ]
+        answers = [text(await client.call_tool(name, {**given, "cursor": "the next"})) for name, given in calls]
+
+    for answer in answers:
+        assert "cursor: must be a cursor as the answer before gave it" in answer
+        assert "pattern" not in answer
+
+
+async def test_counts_that_are_left_out_are_told(brain: Brain) -> None:
+    async with tools(brain, await brain.key()) as client:
+        for number in range(2):
+            tagged = {"content": f"fact {number}", "type": "fact", "tags": [f"t{number}"], "project": f"p{number}"}
+            fields(await client.call_tool("brain_remember", tagged))
+        told_more = {
+            (tool, limit): "There are more: " in text(await client.call_tool(tool, {"limit": limit}))
+            for tool in ("brain_tags", "brain_scopes")
+            for limit in (1, 2)
+        }
+
+    assert told_more == {
+        ("brain_tags", 1): True,
+        ("brain_tags", 2): False,
+        ("brain_scopes", 1): True,
+        ("brain_scopes", 2): False,
+    }

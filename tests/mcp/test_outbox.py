@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from openbrain.client import OpenBrain
+from openbrain.client import OpenBrain, outbox_wire
 from openbrain.client.breaker import Breaker
 from openbrain.client.outbox import FAILURES, Kept, Outbox, Write
 from openbrain.client.outbox_wire import OutboxWire
@@ -31,8 +31,12 @@ class Cut(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if self.state == "gone":
             raise httpx.ConnectError("gone")
+        if self.state == "page" and request.method != "GET":
+            return httpx.Response(200, content=b"<html>one moment</html>")
         if self.state == "portal":
             return httpx.Response(404, content=b"<html>who are you?</html>")
+        if self.state == "broken":
+            return httpx.Response(500, content=b"<html>Internal Server Error</html>")
         if self.state == "faulty" and b"poison" in request.content:
             return httpx.Response(500, json={"error": "service_error", "message": "an error of our own"})
         answer = await self._inner.handle_async_request(request)
@@ -195,6 +199,45 @@ async def test_what_can_not_be_sent_is_not_kept_and_holds_nothing_up(brain: Brai
     assert counts(file) == (0, 0)
 
 
+async def test_items_of_a_kept_batch_that_are_refused_are_told(brain: Brain, tmp_path: Path) -> None:
+    file = tmp_path / "o.sqlite3"
+    good, bad = {"content": "good", "type": "fact"}, {"content": "bad", "type": "no type"}
+    async with cut_off(brain, file, await brain.key()) as (client, cut):
+        cut.state = "gone"
+        for batch in ([good, bad], [good, good]):
+            with pytest.raises(Kept):
+                await client.remember_batch(batch)
+        cut.state = "open"
+        wire = client._wire
+        assert isinstance(wire, OutboxWire)
+        assert await wire.deliver()
+        listed = (await client.memories()).memories
+
+    assert [memory.content for memory in listed] == ["good"]
+    assert counts(file) == (0, 1)
+    with contextlib.closing(Outbox(file)) as outbox:
+        assert outbox.last_refusal().startswith("1 of 2 were refused, the first because of this: ")
+
+
+async def test_what_another_process_left_is_sent(brain: Brain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two sessions that share a file, the one that kept a write ends before the brain answers again."""
+    monkeypatch.setattr(outbox_wire, "LOOK_S", 0.01)
+    file, key = tmp_path / "o.sqlite3", await brain.key()
+    async with cut_off(brain, file, key) as (client, _):
+        delivering = asyncio.create_task(client.delivering())
+        async with cut_off(brain, file, key) as (other, cut):
+            cut.state = "gone"
+            with pytest.raises(Kept):
+                await other.remember({"content": "x", "type": "fact"})
+        async with asyncio.timeout(PATIENCE_S):
+            while counts(file)[0]:
+                await asyncio.sleep(0.01)
+        delivering.cancel()
+        listed = (await client.memories()).memories
+
+    assert [memory.content for memory in listed] == ["x"]
+
+
 async def test_writes_wait_while_something_else_answers_at_the_address(brain: Brain, tmp_path: Path) -> None:
     file = tmp_path / "o.sqlite3"
     async with cut_off(brain, file, await brain.key()) as (client, cut):
@@ -209,6 +252,53 @@ async def test_writes_wait_while_something_else_answers_at_the_address(brain: Br
         assert counts(file) == (1, 0)
         cut.state = "open"
         assert await wire.deliver()
+
+
+async def test_a_write_that_is_answered_with_a_page_is_sent_again(brain: Brain, tmp_path: Path) -> None:
+    """Of a proxy that answers some requests itself. If it always does, later writes are sent in the end."""
+    file = tmp_path / "o.sqlite3"
+    async with cut_off(brain, file, await brain.key()) as (client, cut):
+        wire = client._wire
+        assert isinstance(wire, OutboxWire)
+        for content in ("first", "second"):
+            cut.state = "gone"
+            with pytest.raises(Kept):
+                await client.remember({"content": content, "type": "fact"})
+        cut.state = "page"
+        assert not await wire.deliver()
+        assert counts(file) == (2, 0)
+        cut.state = "open"
+        assert await wire.deliver()
+        cut.state = "gone"
+        with pytest.raises(Kept):
+            await client.remember({"content": "third", "type": "fact"})
+        cut.state = "page"
+        assert [await wire.deliver() for _ in range(FAILURES)] == [False] * (FAILURES - 1) + [True]
+        listed = await client.memories()
+
+    assert {memory.content for memory in listed.memories} == {"first", "second"}
+    assert counts(file) == (0, 1)
+
+
+@pytest.mark.parametrize("body", [{"content": "a\x1b[31mred"}, {"content": "a", "tags": ["b\x00"]}])
+async def test_what_the_brain_would_refuse_for_its_characters_is_not_kept(
+    brain: Brain, tmp_path: Path, body: dict[str, object]
+) -> None:
+    file = tmp_path / "o.sqlite3"
+    async with cut_off(brain, file, await brain.key()) as (client, cut):
+        with pytest.raises(Invalid, match="control characters"):
+            await client.remember({"type": "fact", **body})
+        cut.state = "gone"
+        with pytest.raises(Invalid, match="control characters"):
+            await client.remember({"type": "fact", **body})
+        with pytest.raises(Kept):
+            await client.capture("a\x1b[31mred")
+        cut.state = "open"
+        wire = client._wire
+        assert isinstance(wire, OutboxWire)
+        assert await wire.deliver()
+
+    assert counts(file) == (0, 0)
 
 
 async def test_a_file_that_can_not_be_used_is_named_and_tried_again(brain: Brain, tmp_path: Path) -> None:
@@ -229,6 +319,26 @@ async def test_a_file_that_can_not_be_used_is_named_and_tried_again(brain: Brain
         assert not await wire.deliver()
         lock.rmdir()
         assert await wire.deliver()
+
+
+async def test_no_write_is_set_aside_while_everything_fails(brain: Brain, tmp_path: Path) -> None:
+    """As behind a proxy that answers 500 for an hour."""
+    file = tmp_path / "o.sqlite3"
+    async with cut_off(brain, file, await brain.key()) as (client, cut):
+        wire = client._wire
+        assert isinstance(wire, OutboxWire)
+        wire._breaker = Breaker(0, 0)
+        assert await wire.identify()
+        cut.state = "gone"
+        with pytest.raises(Kept):
+            await client.remember({"content": "x", "type": "fact"})
+        cut.state = "broken"
+        assert [await wire.deliver() for _ in range(FAILURES + 1)] == [False] * (FAILURES + 1)
+        assert counts(file) == (1, 0)
+        cut.state = "open"
+        assert await wire.deliver()
+
+    assert counts(file) == (0, 0)
 
 
 async def test_a_write_at_which_the_server_fails_does_not_hold_up_the_others(brain: Brain, tmp_path: Path) -> None:

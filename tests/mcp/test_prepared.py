@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import orjson
 import pytest
 
 from openbrain_mcp.app import PATH, with_mcp
+from openbrain_mcp.stdio import bridge as stdio_bridge
 from openbrain_mcp.stdio import prepare, prepared
 from openbrain_mcp.stdio.prepared import HANDSHAKE, Prepared
 from tests.mcp.support import bridge
@@ -168,6 +170,35 @@ async def test_every_request_that_can_not_be_read_is_answered(tmp_path: Path, fo
     assert [(each["id"], each["error"]["code"]) for each in refused] == [(2, -32700), (None, -32700), (None, -32700)]
     assert "recursion limit exceeded" in refused[0]["error"]["message"]
     assert cut.keys() == {4, "half?"}
+
+
+async def test_every_request_that_is_no_message_is_answered(tmp_path: Path, forking: Path) -> None:
+    wrong = [
+        '{"id":2,"method":"ping"}',
+        '{"jsonrpc":"2.0","id":3,"method":"tools/list","params":[]}',
+        '{"jsonrpc":"2.0","id":4}',
+        '{"jsonrpc":"2.0","id":true,"method":"ping"}',
+        '{"jsonrpc":"2.0","id":null,"method":"ping"}',
+        f"[{line('ping', None, 5)},{line('tools/list', None, 6)}]",
+        '"ping"',
+    ]
+    async with stdio(tmp_path, program=forking) as (say, hear):
+        say(OPENING, READY, *wrong, line("ping", None, 7))
+        answers = list(map(orjson.loads, await hear(10)))
+
+    refused = [(each["id"], each["error"]["code"]) for each in answers if "error" in each]
+    assert refused == [(number, -32600) for number in (2, 3, 4, None, None, 5, 6, None)]
+    assert {each["id"] for each in answers if "result" in each} == {1, 7}
+
+
+def test_a_client_that_reads_no_more_is_no_error() -> None:
+    """It has gone; the end of its input follows."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        stdio_bridge._write_all(writes, b"{}\n")
+    finally:
+        os.close(writes)
 
 
 async def test_a_call_that_is_taken_back_holds_up_nothing(tmp_path: Path, forking: Path) -> None:

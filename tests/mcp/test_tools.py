@@ -274,7 +274,11 @@ async def test_messages_that_were_dealt_with_are_marked_as_read(brain: Brain) ->
             last = fields(await client.call_tool("agent_send", {"to": "ada", "content": content}))
         marked = fields(await client.call_tool("agent_mark_read", {"up_to": last["seq"] - 1}))
         unread = text(await client.call_tool("agent_inbox", {"unread": True}))
+        beyond = text(await client.call_tool("agent_inbox", {"after": last["seq"] + 1}))
+        at_its_end = text(await client.call_tool("agent_inbox", {"after": last["seq"]}))
 
+    assert beyond.startswith(f"Your inbox ends at number {last['seq']}: ask again after a lower one")
+    assert at_its_end == "Nothing was found."
     assert marked == {"success": True, "unread": 1}
     assert "the first" not in unread
     assert "the second" in unread

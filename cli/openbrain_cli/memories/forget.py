@@ -164,12 +164,10 @@ def _forget_matching(
     what = "erased" if erase else "forgotten"
     if dry_run or not yes:
         matching = to.ask(lambda brain: brain.forget_matching(erase=erase, **filters))
-        if dry_run:
+        if dry_run or not (matching.count or matching.beside):
             as_json(matching) if json else shown(matching, what)
             return
-        shown(matching, what)
-        if not (matching.count or matching.beside):
-            return
+        shown(matching, what, say)  # with the question, apart from the result
         confirmed(f"{'Erase' if erase else 'Forget'} {matching.count} memories?")
     ended = to.ask(lambda brain: _until_ended(brain, filters, reason=reason, erase=erase))
     if json:

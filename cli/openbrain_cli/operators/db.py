@@ -19,6 +19,7 @@ app = new_app(
 )
 
 Again = Annotated[bool, typer.Option("--again", help="Also for workspaces that have keys.")]
+Schema = Annotated[bool, typer.Option("--schema", help="Only whether services of this version can run on it.")]
 Patience = Annotated[int, typer.Option("--wait", min=0, help="Seconds to wait until the database answers.")]
 
 
@@ -39,13 +40,17 @@ def upgrade(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None
 
 
 @app.command()
-@command("openbrain db check --wait 60 && openbrain run ingest")
-def check(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None:
-    """Check the database and its schema. The exit code is 1 if there is a problem."""
+@command("openbrain db check", "openbrain db check --schema --wait 60 && openbrain run ingest")
+def check(wait: Patience = 0, schema: Schema = False, json: AsJson = False, data: Data = None) -> None:
+    """Check the database and its schema. The exit code is 1 if there is a problem.
+
+    With --schema, only whether services of this version can run on the schema, as they can on that of a later version;
+    --wait then waits for that too.
+    """
     from openbrain.adapters.sql.schema import commands
 
-    url = _url(data, wait)
-    problems = commands.check(url)
+    url = _url(data, 0 if schema else wait)
+    problems = commands.wait_for_schema(url, wait) if schema else commands.check(url)
     if json:
         as_json({"revision": commands.current(url), "problems": list(problems)})
     else:

@@ -13,7 +13,7 @@ import typer
 from openbrain.domain.access.toolsets import choice, chosen
 from openbrain.domain.errors import Invalid, SetupError
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Connection, Workspace, given
+from openbrain_cli.options import AsJson, Connection, Workspace, given, refuse_empty
 from openbrain_cli.output import as_json, day, moment, one_line, say, show, table
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ Toolsets = Annotated[
     typer.Option("--toolset", help=f"MCP tools that it lists over HTTP in addition to core: {choice()}; repeatable."),
 ]
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="Id of a key, as `keys list` shows it.")]
-Overlap = Annotated[float, typer.Option(min=0, help="Hours for which both keys work; 0 ends the old one at once.")]
+Overlap = Annotated[
+    float, typer.Option(min=0, max=2160, help="Hours for which both keys work; 0 ends the old one at once.")
+]
 _SECRET_BYTES = 1024
 Write = Annotated[Path | None, typer.Option("--write", help="Write the secret to this new file (mode 0600) instead.")]
 
@@ -69,6 +71,7 @@ def create(
     json: AsJson = False,
 ) -> None:
     """Create a key. Its secret is printed once and stored nowhere."""
+    refuse_empty(agent=grant.agent_id)
     wanted = given(name=name, workspace_id=workspace, **(asdict(grant) | {"toolsets": _listed(grant.toolsets)}))
     with _secret_file(write) as keep:
         made = to.ask(lambda brain: brain.create_key(**wanted), admin=bool(workspace))

@@ -9,7 +9,7 @@ import typer
 
 from openbrain.domain.errors import OpenBrainError, TryLater
 from openbrain_cli.lazy_commands import command, new_app
-from openbrain_cli.options import AsJson, Connection, Limit, Workspace
+from openbrain_cli.options import AsJson, Connection, Cursor, Limit, Workspace, given
 from openbrain_cli.output import as_json, bar, moment, one_line, say, show, table
 
 if TYPE_CHECKING:
@@ -32,18 +32,21 @@ def list_operations(
     kind: Kinds = None,
     status: Statuses = None,
     limit: Limit = 20,
+    cursor: Cursor = None,
     workspace: Workspace = "",
     json: AsJson = False,
 ) -> None:
-    """List the newest operations."""
+    """List operations, newest first."""
+    which = given(kind=kind, status=status, cursor=cursor)
     response = to.ask(
-        lambda brain: brain.operations(kind=kind or (), status=status or (), limit=limit, workspace_id=workspace),
-        admin=bool(workspace),
+        lambda brain: brain.operations(limit=limit, workspace_id=workspace, **which), admin=bool(workspace)
     )
     if json:
         as_json(response)
     elif response.operations:
         show(table("created", "status", "operation", rows=_rows(response.operations)))
+        if response.next_cursor:
+            say(f"there are more: --cursor {response.next_cursor}")
     else:
         say("there are no operations here")
 

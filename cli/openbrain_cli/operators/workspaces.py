@@ -138,11 +138,9 @@ def delete(
         if json and dry_run:
             as_json(plan)
             return
-        held = {name: count for name, count in plan.counts.items() if count}
-        for name, count in held.items():
-            print(f"{count:>8}  {name}")
-        if not held:
-            print(f"{one_line(workspace_id)} holds nothing")
+        held = [f"{count:>8}  {name}" for name, count in plan.counts.items() if count]
+        tell = print if dry_run else say  # with the question, apart from the result
+        tell("\n".join(held) or f"{one_line(workspace_id)} holds nothing")
         if dry_run:
             return
         confirmed(f"Delete {workspace_id} with all of this?")

@@ -293,9 +293,10 @@ class OpenBrain(
     async def delivering(self) -> None:
         """Send the writes in the outbox as soon as the server answers; runs until cancelled."""
         if isinstance(self._wire, OutboxWire):
+            await self._wire.enter_loop()
             await self._wire.identify()
         while isinstance(self._wire, OutboxWire):
-            await self._wire.kept.wait()
+            await self._wire.unsent()
             pause = 1
             while not await self._wire.deliver():
                 await asyncio.sleep(pause)

@@ -18,6 +18,7 @@ from openbrain.contract.admin.access import Whoami
 from openbrain.contract.base import Answer
 from openbrain.domain.errors import (
     Halted,
+    Invalid,
     OpenBrainError,
     RateLimited,
     ServerFailed,
@@ -25,8 +26,31 @@ from openbrain.domain.errors import (
     TryLater,
     Unauthorised,
 )
+from openbrain.domain.text.control_characters import plain_json
 
 A = TypeVar("A", bound=BaseModel)
+LOOK_S = 30
+"""How often the file is looked at for writes of other processes."""
+_ESCAPES = "/v1/thoughts"
+"""The API escapes control characters in these, and refuses them in all other texts."""
+
+
+class _Item(Answer):
+    status: str = ""
+    message: str | None = None
+
+
+class _Stored(Answer):
+    """The answer to a write; that to a batch has a result for each item."""
+
+    results: tuple[_Item, ...] = ()
+
+    @property
+    def refusal(self) -> str:
+        """Why items of a batch were refused; '' if none was."""
+        refused = [item for item in self.results if item.status == "refused"]
+        many = f"{len(refused)} of {len(self.results)} were refused"
+        return f"{many}, the first because of this: {refused[0].message}" if refused else ""
 
 
 class OutboxWire(Wire):
@@ -45,6 +69,14 @@ class OutboxWire(Wire):
     async def close(self) -> None:
         await super().close()
         self._outbox.close()
+
+    async def enter_loop(self) -> bool:
+        if not await super().enter_loop():
+            return False
+        waits, self.kept, self._turn = self.kept.is_set(), asyncio.Event(), asyncio.Lock()
+        if waits:
+            self.kept.set()
+        return True
 
     async def ask(
         self,
@@ -90,6 +122,17 @@ class OutboxWire(Wire):
         self._owner = Owner(self._owner.key_hash, who.workspace_id, who.agent_id or "")
         return True
 
+    async def unsent(self) -> None:
+        """Wait for unsent writes, also those of another process that shares the file and has ended before it could send
+        them."""
+        while not self.kept.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self.kept.wait()
+            with contextlib.suppress(sqlite3.Error, OSError):
+                if self._outbox.waiting():
+                    self.kept.set()
+
     async def deliver(self) -> bool:
         """Send the unsent writes, in order. Return True if none is left. A write that the server will never accept is
         set aside."""
@@ -106,26 +149,38 @@ class OutboxWire(Wire):
                 self._outbox.give_to(self._owner)
             with self._outbox.delivering() as ours:
                 while ours and (next_write := self._outbox.first(self._owner)):
-                    number, write = next_write
-                    try:
-                        await super().ask(
-                            Answer, write.method, write.path, body=write.body, query=write.query, headers=write.headers
-                        )
-                    except ServerFailed as error:
-                        if self._outbox.failed(number) < FAILURES:
-                            return False
-                        self._outbox.refuse(number, str(error))  # so that later writes are sent
-                    except (TryLater, Unauthorised):
+                    if not await self._settle(*next_write):
                         return False
-                    except OpenBrainError as error:
-                        if not await self.identify(again=True):
-                            return False  # another server answers at this address
-                        self._outbox.refuse(number, str(error))
-                    else:
-                        self._outbox.delivered(number)
         if self._outbox.waiting():
             return False
         self.kept.clear()
+        return True
+
+    async def _settle(self, number: int, write: Write) -> bool:
+        """Send a write, and remove it or set it aside. False if it has to wait."""
+        try:
+            stored = await super().ask(
+                _Stored, write.method, write.path, body=write.body, query=write.query, headers=write.headers
+            )
+        except OpenBrainError as error:
+            passes = isinstance(error, TryLater | Unauthorised) and not isinstance(error, ServerFailed)
+            if passes or not await self.identify(again=True):
+                return False  # or it fails on everything, or another server answers at this address
+            if isinstance(error, ServerFailed | SetupError):  # the latter: a proxy's answer, or one that was cut off
+                return self._set_aside_after_failures(number, error)
+            self._outbox.refuse(number, str(error))
+        else:
+            if reason := stored.refusal:
+                self._outbox.refuse(number, reason)
+            else:
+                self._outbox.delivered(number)
+        return True
+
+    def _set_aside_after_failures(self, number: int, error: OpenBrainError) -> bool:
+        """Count a failure. True if the write is set aside now, so that later ones are sent."""
+        if self._outbox.failed(number) < FAILURES:
+            return False
+        self._outbox.refuse(number, str(error))
         return True
 
     @contextlib.contextmanager
@@ -140,6 +195,8 @@ class OutboxWire(Wire):
         """Store the write as it would be sent. `Invalid` if it can't be: it would stop the delivery of later ones."""
         headers = checked_headers(write.headers, json=write.body is not None)
         body = None if write.body is None else json.loads(encoded(write.body))
+        if body and not write.path.startswith(_ESCAPES):
+            _refuse_control_characters(body)
         self.request(write.method, write.path, None, params_of(write.query), headers)
         with self._usable():
             before = self._outbox.owner()
@@ -148,3 +205,11 @@ class OutboxWire(Wire):
             self._outbox.keep(replace(write, body=body), self._owner)
         self.kept.set()
         return Kept(why)
+
+
+def _refuse_control_characters(body: Mapping[str, Any]) -> None:
+    for name, value in body.items():
+        try:
+            plain_json(value)
+        except ValueError as error:
+            raise Invalid(name, str(error)) from None

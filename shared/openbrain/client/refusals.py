@@ -17,6 +17,7 @@ from openbrain.domain.errors import (
     QuotaExceeded,
     RateLimited,
     ServerFailed,
+    SetupError,
     TryLater,
     Unauthorised,
 )
@@ -53,6 +54,8 @@ def refusal(status: int, raw: bytes) -> OpenBrainError:
             return ServerFailed(message)
         case _ if status >= 500:
             return TryLater(message)
+        case _ if 300 <= status < 400:
+            return SetupError(f"the server answered {status}, which leads elsewhere: give the URL that it leads to")
     field = str(problem.get("field") or "")
     return Invalid(field, message.removeprefix(f"{field}: ") if field else message)
 
@@ -75,4 +78,6 @@ def unreachable(url: str, error: httpx.TransportError) -> TryLater:
     """Return the error for a server that did not answer."""
     if isinstance(error, httpx.TimeoutException):
         return TryLater(f"{url} did not answer in time: try again, or look at its /v1/health")
+    if isinstance(error, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError):
+        return TryLater(f"the connection to {url} broke off before its answer was there: it may have been done")
     return TryLater(f"can't reach {url}: start it with `openbrain up`, or check the URL")

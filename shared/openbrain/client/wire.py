@@ -1,10 +1,14 @@
 """Requests to the server: retries, size limits, errors."""
 
 import asyncio
+import json
+import os
 import random
+from asyncio import AbstractEventLoop, get_running_loop
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol, TypeVar
+from functools import partial
+from typing import NoReturn, Protocol, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -59,7 +63,8 @@ class Wire:
             httpx.URL(self.url).host  # noqa: B018 - reads the name, as each request does
         except (httpx.InvalidURL, ValueError):  # a name that no host has, such as xn--
             raise no_url(url) from None
-        self._http = httpx.AsyncClient(
+        self._connect = partial(
+            httpx.AsyncClient,
             base_url=self.url,
             headers=headers,
             timeout=timeout_s,
@@ -67,10 +72,32 @@ class Wire:
             transport=transport,
             trust_env=not loopback,  # a proxy of the environment does not reach this machine's own ports
         )
+        self._http = self._connect()
+        self._loop: AbstractEventLoop | None = None
+        self._at_end: AsyncGenerator[None, None] | None = None
+        self._process = os.getpid()
+        self._of_parents: list[object] = []
+        """Connections of the process that this one was forked from: they are not even closed."""
 
     async def close(self) -> None:
         """Close the connections."""
+        await self.enter_loop()
         await self._http.aclose()
+
+    async def enter_loop(self) -> bool:
+        """Prepare for the running event loop: connections end with the loop in which they were made, and can't be used
+        in the next one, nor by a process that was forked meanwhile. Return whether this is another one than before."""
+        before, loop = self._loop, get_running_loop()
+        forked, self._process = self._process != os.getpid(), os.getpid()
+        if before is loop or (before is not None and not forked and not before.is_closed()):
+            return False
+        if forked:
+            self._of_parents += [self._http, self._at_end, before]
+        if before is not None:
+            self._http = self._connect()
+        self._loop, self._at_end = loop, _closed_at_end(self._http)
+        await anext(self._at_end)
+        return before is not None
 
     async def ask(
         self,
@@ -159,6 +186,7 @@ class Wire:
     async def stream(self, path: str, *, query: Mapping[str, object], accept: str) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of a response as they arrive. `TryLater` if the connection breaks off."""
         request = self.request("GET", path, None, params_of(query), {"accept": accept})
+        await self.enter_loop()
         try:
             response = await self._http.send(request, stream=True)
             try:
@@ -174,6 +202,7 @@ class Wire:
             raise TryLater(f"the answer of {self.url} broke off: try again") from error
 
     async def _send(self, request: httpx.Request) -> tuple[httpx.Response, bytes]:
+        await self.enter_loop()
         response = await self._http.send(request, stream=True)
         try:
             raw = bytearray()
@@ -188,13 +217,29 @@ class Wire:
         return response, bytes(raw)
 
 
+async def _closed_at_end(http: httpx.AsyncClient) -> AsyncGenerator[None, None]:
+    """An event loop that ends closes its generators, and so these connections."""
+    try:
+        yield
+    finally:
+        await http.aclose()
+
+
 def encoded(body: Mapping[str, object]) -> bytes:
     """Return a body as JSON. Raise `Invalid` for a value that JSON does not have."""
     try:
-        return to_json(body, fallback=_plain, inf_nan_mode="null")
+        raw = to_json(body, fallback=_plain, inf_nan_mode="constants")
     except PydanticSerializationError as error:
         why = NOT_UTF8 if "surrogates not allowed" in str(error) else f"the request can't be sent: {error}"
         raise Invalid("", why) from error
+    if b"NaN" in raw or b"Infinity" in raw:  # perhaps within a text
+        json.loads(raw, parse_constant=_refuse_number)
+    return raw
+
+
+def _refuse_number(number: str) -> NoReturn:
+    """As null a limit would be left out, and more be selected."""
+    raise Invalid("", f"a number is {number}, which can't be sent: give a finite one")
 
 
 def checked_headers(headers: Mapping[str, str], *, json: bool) -> Mapping[str, str]:
@@ -255,9 +300,10 @@ def filled(**named: object) -> dict[str, object]:
 
 
 def refuse_empty(filters: Mapping[str, object]) -> None:
-    """Raise `Invalid` for a filter without a value, as of an unset variable: without it, more would be selected."""
+    """Raise `Invalid` for a filter without a value, as of an unset variable or of a list that turned out empty: without
+    it, more would be selected."""
     for name, value in filters.items():
-        empty = value == "" or (isinstance(value, Collection) and not isinstance(value, str | Mapping) and "" in value)
+        empty = isinstance(value, Collection) and (not value or (not isinstance(value, str | Mapping) and "" in value))
         if empty and name != "session_id":  # which only adds
             raise Invalid(name, "must not be empty: leave it out for all")
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from openbrain.domain.access.visibility import Criteria, Viewer
+from openbrain.domain.access.visibility import NEVER, Criteria, Viewer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,12 +171,15 @@ class QueryWebhooks(Protocol):
 
     async def webhooks_of(self, ids: Sequence[str]) -> Mapping[str, QueryWebhook]: ...
 
-    async def due(self, now: int, limit: int, after: str = "") -> Sequence[tuple[StandingQuery, QueryWebhook]]:
+    async def due(
+        self, now: int, limit: int, after: str = "", latest: int = NEVER
+    ) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
         """List webhooks with messages behind their cursor and a next attempt that is due, by id: first those behind the
-        id `after`, so that each has its turn. Only for queries that are not removed and whose key is valid."""
+        id `after`, so that each has its turn. Only for queries that are not removed and whose key is valid. An attempt
+        planned for a time after `latest` is due: the clock was ahead then."""
 
-    async def save_progress(self, webhook: QueryWebhook) -> None:
-        """Store the delivery progress. The cursor never decreases."""
+    async def save_progress(self, webhook: QueryWebhook) -> bool:
+        """Store the delivery progress. The cursor never decreases. False if the webhook was removed meanwhile."""
 
 
 class Matches(Protocol):

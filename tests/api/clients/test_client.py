@@ -261,6 +261,8 @@ async def test_what_passes_is_waited_for(trouble: Any, pauses: list[float]) -> N
         (busy(503), "busy"),
         (httpx.ConnectError("refused"), "can't reach http://brain.test: start it"),
         (httpx.ReadTimeout("slow"), "did not answer in time"),
+        (httpx.ReadError("cut"), "broke off before its answer"),
+        (httpx.RemoteProtocolError("cut"), "broke off before its answer"),
     ],
 )
 @pytest.mark.usefixtures("pauses")
@@ -283,7 +285,7 @@ async def test_a_port_of_this_machine_where_nothing_listens_is_told_sooner(pause
 
 async def test_a_key_is_not_made_twice_when_the_answer_was_lost() -> None:
     lost = Server(httpx.ReadError("cut"))
-    with pytest.raises(TryLater):
+    with pytest.raises(TryLater, match="may have been done"):
         await lost.client().create_key(name="n", permissions=["brain.read"])
     assert len(lost.requests) == 1
 
@@ -331,7 +333,13 @@ async def test_what_can_not_be_sent_is_told_and_not_sent() -> None:
             await wrong
     with pytest.raises(Invalid, match="not UTF-8: correct it"):
         await brain.search("\ud800")
+    for number in (float("nan"), float("-inf")):  # as null it would be left out, and more memories would end
+        with pytest.raises(Invalid, match="finite"):
+            await brain.forget_matching(project="shop", max_confidence=number)
     assert server.requests == []
+    with pytest.raises(OpenBrainError):
+        await brain.recall("NaN and Infinity")
+    assert len(server.requests) == 1
 
 
 async def test_a_set_of_values_is_sent_as_values_and_points_are_no_way_up() -> None:
@@ -376,7 +384,8 @@ async def test_what_is_no_openbrain_is_told(content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"), [(400, Invalid), (413, Invalid), (404, NotFound), (500, TryLater), (502, TryLater)]
+    ("status", "kind"),
+    [(302, SetupError), (400, Invalid), (413, Invalid), (404, NotFound), (500, TryLater), (502, TryLater)],
 )
 async def test_a_refusal_without_a_problem_in_it(status: int, kind: type[OpenBrainError]) -> None:
     server = Server(lambda: httpx.Response(status, content=b"<html>"))

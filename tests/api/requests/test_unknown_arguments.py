@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from openbrain.client.arguments import Lifecycled
 from openbrain.domain.access.permissions import Permission
 from openbrain.domain.errors import Invalid
 from openbrain_api.handlers import ROUTES
@@ -35,6 +36,27 @@ async def test_an_empty_author_does_not_end_what_others_wrote(brain: Brain) -> N
         await client.remember(offer("Bob likes coffee", tags=["drinks"]))
         with pytest.raises(Invalid, match="author"):
             await client.forget_matching(author="", tags=["drinks"], dry_run=False)
+
+
+EMPTY: list[dict[str, Any]] = [{name: []} for name in ("type", "source", "tags", "author", "speaker")]
+
+
+@pytest.mark.parametrize("empty", [*EMPTY, {"include_scopes": ()}, {"metadata": {}}])
+async def test_a_list_that_turned_out_empty_selects_nothing_instead_of_all(brain: Brain, empty: dict[str, Any]) -> None:
+    (name,) = empty
+    key = await brain.key(permissions=frozenset(Permission))
+    async with client_of(brain.app(), key) as client:
+        await client.remember(offer("Bob likes coffee", project="p"))
+        for ends in (client.forget_matching(project="p", dry_run=False, **empty), anext(client.export(**empty))):
+            with pytest.raises(Invalid, match=name):
+                await ends
+        if name in Lifecycled.__annotations__:
+            with pytest.raises(Invalid, match=name):
+                await client.prune(project="p", older_than_days=1, **empty)
+    async with http(brain.app(), key) as plain:
+        member = "agent_id" if name == "author" else name
+        answer = await plain.post("/v1/brain/forget", json={"project": "p", member: empty[name], "dry_run": False})
+        refused(answer, 422, member)
 
 
 async def test_an_empty_filter_does_not_end_every_thought_of_a_source(brain: Brain) -> None:

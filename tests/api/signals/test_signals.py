@@ -12,6 +12,8 @@ from openbrain.domain.errors import Conflict, Forbidden, NotFound
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import HaltState, Severity, SignalState
 from openbrain.usecases.backpressure import Pressure
+from openbrain_mcp.tools.signals import HALTED
+from tests.mcp.support import fields, text, tools
 from tests.support.api.brain import Brain, http, refused, unknown_id
 
 SIGNALS, HALTS = "/v1/amygdala/signals", "/v1/amygdala/halts"
@@ -245,3 +247,25 @@ async def test_bad_query_strings_are_named(brain: Brain) -> None:
         told = await ada.get("/v1/amygdala/stream", headers={"last-event-id": "x"})
 
     refused(told, 422, "Last-Event-ID")
+
+
+async def test_a_model_is_shown_a_halt_and_acknowledges_it_also_when_its_alarm_has_ended(brain: Brain) -> None:
+    async with await client_of(brain, agent="boss", permissions=frozenset(Permission)) as boss:
+        raised = await boss.raise_halt(title="wrong prices", scope="project", org="acme", project="shop")
+        assert raised.halt is not None
+        assert raised.signal is not None
+        await boss.resolve_signal(raised.signal.id)
+        async with tools(brain, await brain.key()) as client:
+            here = text(await client.call_tool("brain_signals", {"org": "acme", "project": "shop"}))
+            elsewhere = text(await client.call_tool("brain_signals", {"org": "acme", "project": "web"}))
+            acked = fields(await client.call_tool("brain_signal_ack", {"id": raised.halt.id}))
+            unknown = text(await client.call_tool("brain_signal_ack", {"id": unknown_id()}))
+        status = await boss.halt(raised.halt.id)
+
+    assert here.startswith(HALTED)
+    assert f"\nid: {raised.halt.id}\n" in here
+    assert "\n---\nwrong prices\n<<end " in here
+    assert elsewhere == "Nothing was found."
+    assert acked == {"success": True, "id": raised.signal.id, "state": "open", "halt_id": raised.halt.id}
+    assert [each.agent_id for each in status.acks] == ["ada"]
+    assert "no alarm and no halt with this id" in unknown

@@ -53,6 +53,10 @@ def test_words_that_an_unset_variable_left_empty_are_refused_as_such(words: list
         raise CliRunner().invoke(app, [*words, "--url", "http://127.0.0.1:9"]).exception or AssertionError
 
 
+def test_an_overlap_without_an_end_is_wrong_use() -> None:
+    assert CliRunner().invoke(app, ["keys", "rotate", "id", "--overlap", "inf"]).exit_code == exit_codes.USAGE
+
+
 def test_the_page_of_exit_codes_is_true() -> None:
     page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| ") and line[2].isdigit()]

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from openbrain.client import OpenBrain
+from openbrain.domain.access.permissions import Permission
 from openbrain_cli.profile import profile
 from openbrain_cli.system.diagnosis import round_trip
 from openbrain_cli.system.diagnosis.check_result import CheckResult, Status
+from openbrain_cli.system.diagnosis.doctor import _verdict
 from openbrain_cli.system.diagnosis.examination import examine
 from tests.support.api.brain import Brain
 from tests.support.api.served import served
@@ -60,3 +62,15 @@ async def test_rooms_that_run_make_it_green(brain: Brain, monkeypatch: pytest.Mo
 
     assert {finding.status for name, finding in findings.items() if name != "remember"} == {Status.GREEN}
     assert left == 0
+
+
+async def test_an_operators_key_may_not_write_which_is_no_fault_of_the_system(brain: Brain, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(await brain.key("system", permissions=frozenset({Permission.ADMIN})))
+    (tmp_path / "key").chmod(0o600)
+    async with served(brain.app()) as url:
+        findings = [each async for each in examine(profile(url, tmp_path / "key", tmp_path), lambda _: None)]
+
+    assert (findings[-1].name, findings[-1].status) == ("loop", Status.YELLOW)
+    assert "brain.write" in findings[-1].problems[0]
+    assert _verdict(findings, red=False) == "no check is red, but storing and finding was not tried"
+    assert _verdict(findings[:-1], red=False) == "the system works end to end"

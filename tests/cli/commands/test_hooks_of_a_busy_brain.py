@@ -2,16 +2,19 @@
 
 import contextlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from openbrain.client.outbox import FAILURES, Outbox
+from openbrain.client.outbox import FAILURES, Outbox, Write
 from openbrain.domain.errors import ServerFailed, TryLater
 from openbrain_cli.agents.hooks.brain import Brain, Refused
 from openbrain_cli.agents.hooks.call import CONTEXT_CHARS
 from openbrain_cli.agents.hooks.command import answered
+from openbrain_cli.agents.hooks.delivery import KEY, Unsent
+from openbrain_cli.agents.hooks.shown import alarms
 
 LESSON = "<!-- @lesson -->\nThe cache key must hold the tenant.\n<!-- @/lesson -->"
 
@@ -130,3 +133,76 @@ def test_a_write_on_which_the_brain_fails_does_not_hold_up_those_behind_it(
 
     told("stop", busy, "Stop")
     assert (left(busy), delivered) == ((0, 1), ["The cache key must hold the org."])
+
+
+def test_a_halt_of_another_project_stops_nobody_here() -> None:
+    halts: list[dict[str, Any]] = [
+        {"scope": "project", "org": "acme", "project": "web", "title": "stop the web"},
+        {"scope": "project", "org": "acme", "project": "shop", "title": "stop the shop"},
+        {"scope": "org", "org": "acme", "project": "web", "title": "stop the org"},
+        {"scope": "workspace", "org": None, "project": None, "title": "stop all"},
+    ]
+
+    here = [alarms({"halts": [halt]}, "shop") for halt in halts]
+    anywhere = [alarms({"halts": [halt]}) for halt in halts]
+
+    assert here[0] == ""
+    assert all(
+        f"HALT ({halt['scope']}): {halt['title']}\nStop: " in text for halt, text in zip(halts, anywhere, strict=True)
+    )
+    assert here[1:] == anywhere[1:]
+
+
+class Replaced(Brain):
+    """Something else answers at its address: to each method with this status and body."""
+
+    answers: Mapping[str, tuple[int, dict[str, Any]]]
+
+    def _ask(self, method: str, path: str, *_: object) -> dict[str, Any]:
+        status, body = self.answers[method]
+        if status == 500:
+            raise ServerFailed(f"{path} answers 500")
+        if status >= 500:
+            raise TryLater("too slow")
+        if status >= 300:
+            raise Refused(f"{path} answers {status}")
+        return body
+
+
+def test_no_write_is_set_aside_while_everything_fails(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("ob_x")
+    (tmp_path / "key").chmod(0o600)
+    brain = Replaced("http://127.0.0.1:9", "ob_x", "ada")
+    unsent = Unsent(tmp_path, lambda: brain)
+    unsent.keep(Write("POST", "/v1/brain/remember", {"content": "x"}, headers={KEY: "k"}))
+    brain.answers = {"GET": (200, {"workspace_id": "w1", "agent_id": "ada"}), "POST": (503, {})}
+    with pytest.raises(TryLater):
+        unsent.deliver()
+    brain.answers = {"GET": (500, {}), "POST": (500, {})}
+    for _ in range(FAILURES + 1):
+        with pytest.raises(TryLater):
+            unsent.deliver()
+    assert left(tmp_path) == (1, 0)
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("status", [404, 302, 200])
+def test_writes_wait_while_something_else_answers_at_the_address(tmp_path: Path, known: bool, status: int) -> None:
+    """Also those of a key whose owner was asked for before."""
+    (tmp_path / "key").write_text("ob_x")
+    (tmp_path / "key").chmod(0o600)
+    right = 200, {"workspace_id": "w1", "agent_id": "ada"}
+    brain = Replaced("http://127.0.0.1:9", "ob_x", "ada")
+    unsent = Unsent(tmp_path, lambda: brain)
+    unsent.keep(Write("POST", "/v1/brain/remember", {"content": "x"}, headers={KEY: "k"}))
+    if known:
+        brain.answers = {"GET": right, "POST": (503, {})}
+        with pytest.raises(TryLater):
+            unsent.deliver()
+    brain.answers = {"GET": (status, {}), "POST": (404, {})}
+    with pytest.raises(TryLater):
+        unsent.deliver()
+    assert left(tmp_path) == (1, 0)
+    brain.answers = {"GET": right, "POST": (404, {})}
+    unsent.deliver()
+    assert left(tmp_path) == (0, 1)

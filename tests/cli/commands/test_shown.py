@@ -6,6 +6,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from openbrain.domain.access.permissions import Permission
@@ -46,6 +47,9 @@ async def test_a_job_shows_its_counts_and_reasons_and_how_it_is_undone(
         listed = await terminal.typed(key, "operations", "list", "--status", "queued")
         shown = await terminal.typed(key, "operations", "show", waiting)
         ended = await terminal.typed(key, "operations", "cancel", waiting)
+        newest = await terminal.typed(key, "operations", "list", "--limit", "1")
+        next_page = newest.stderr.rpartition(" ")[2].strip()
+        rest = await terminal.typed(key, "operations", "list", "--cursor", next_page)
 
     assert "there are no operations here" in none.stderr
     assert "1 would be archived, of 1 looked at" in looked.stdout
@@ -62,6 +66,8 @@ async def test_a_job_shows_its_counts_and_reasons_and_how_it_is_undone(
     )
     assert '"min_confidence":0.3' in shown.stdout.replace(" ", "")
     assert ended.stdout == f"{waiting}  cancelled\n"
+    assert newest.stderr.startswith("there are more: --cursor ")
+    assert (newest.stdout.count("prune"), rest.stdout.count("prune"), rest.stderr) == (1, 4, "")
 
 
 async def test_a_brief_is_shown_in_parts(brain: Brain, terminal: Terminal, key: str) -> None:
@@ -89,6 +95,34 @@ async def test_workspaces_are_shown_with_what_they_hold(brain: Brain, terminal: 
     assert free.stdout == "acme  has no quota, personal data: mask\n"
     assert "acme" in listed.stdout
     assert "acme holds nothing" in looked.stdout
+
+
+@pytest.mark.parametrize("where", ["memories.forget", "operators.workspaces"])
+async def test_with_json_what_a_question_is_about_is_not_on_stdout(
+    where: str, brain: Brain, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = await brain.key("system", permissions=frozenset(Permission))
+    await terminal.run(key, "workspaces", "create", "acme")
+    await terminal.run(key, "remember", "The gate is locked.", "--type", "fact", "--agent", "ada")
+
+    def refuse(_question: str) -> None:
+        raise typer.Abort
+
+    monkeypatch.setattr(f"openbrain_cli.{where}.confirmed", refuse)
+    asked, preview = {
+        "memories.forget": (("forget", "--all-matching", "--type", "fact"), "1 would be forgotten"),
+        "operators.workspaces": (("workspaces", "delete", "acme"), "acme holds nothing"),
+    }[where]
+    code, printed, told = await terminal.run(key, *asked)
+
+    assert (code, printed) == (1, {})
+    assert preview in told
+
+
+async def test_with_json_nothing_to_forget_is_json_too(terminal: Terminal, key: str) -> None:
+    code, printed, _ = await terminal.run(key, "forget", "--all-matching", "--type", "fact")
+
+    assert (code, printed["count"]) == (0, 0)
 
 
 async def test_policies_and_retention_are_shown(brain: Brain, terminal: Terminal, key: str, tmp_path: Path) -> None:
@@ -194,6 +228,23 @@ def test_the_users_of_a_stream_server_are_shown_and_written(tmp_path: Path) -> N
     assert acl("--reference").stdout.startswith("# ")
     assert "each line is a user and a password" in str(broken.exception)
     assert "can't be used" in str(misplaced.exception)
+
+
+def test_users_of_a_workspace_stay_until_its_passwords_are_removed(tmp_path: Path) -> None:
+    """Else its producers, and the services' rights on its streams, would end with the next `ACL LOAD`."""
+
+    def users(*words: str) -> set[str]:
+        CliRunner().invoke(app, ["acl", "--write", str(tmp_path), *words])
+        lines = (tmp_path / "users.acl").read_text().splitlines()
+        return {line.split()[1].partition("-")[2] for line in lines if " producer-" in line}
+
+    file = tmp_path / "passwords"
+    first, second, third = users("--workspace", "team-a"), users("--workspace", "team-b"), users()
+    file.write_text("".join(line for line in file.read_text().splitlines(keepends=True) if "team-a" not in line))
+
+    assert (first, second, third) == ({"team-a"}, {"team-a", "team-b"}, {"team-a", "team-b"})
+    assert users() == {"team-b"}
+    assert "~memory.submitted.team-a" not in (tmp_path / "users.acl").read_text()
 
 
 def test_passwords_in_use_outlive_a_disk_without_room(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def test_the_schema_of_a_database(idle: Terminal, mariadb_url: str) -> None:
     environment = {"OPENBRAIN_TRUTH__URL": mariadb_url}
     bare = idle.run("db", "check", environment=environment)
     assert (bare.code, "openbrain db upgrade" in bare.out) == (1, True)
+    assert idle.run("db", "check", "--schema", environment=environment).code == 1
     store = next(
         c for c in idle.run("doctor", "--json", environment=environment).json["checks"] if c["name"] == "truth"
     )
@@ -95,6 +96,8 @@ def test_the_schema_of_a_database(idle: Terminal, mariadb_url: str) -> None:
     # The test server is configured for speed; the risk at a power cut is reported, and nothing else.
     assert [problem.split()[0] for problem in left.json["problems"]] == ["innodb_flush_log_at_trx_commit"]
     assert left.json["revision"]
+    assert left.code == 1
+    assert idle.run("db", "check", "--schema", environment=environment).code == 0, "services run nevertheless"
 
 
 def test_a_file_is_a_database_too(idle: Terminal) -> None:

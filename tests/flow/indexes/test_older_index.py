@@ -1,6 +1,7 @@
 """A store whose embedded indexes were made by another version repairs itself: after a start, everything stored is
 found."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -8,12 +9,17 @@ import pytest
 from sqlalchemy import func, update
 
 from openbrain.adapters.embedding.models import SPLITTER_VERSION
+from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema.tables import embeddings, index_generations, memory_passages
-from openbrain.adapters.sql.store import store_url
-from openbrain.ports.store.generations import IndexKind
+from openbrain.adapters.sql.store import SqlStore, store_url
+from openbrain.domain.ids import uuid7
+from openbrain.ports.store.generations import GenerationStatus, IndexKind
+from openbrain.ports.store.index_entries import REINDEX
+from openbrain.ports.store.operations import Operation, OperationStatus, Progress
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain.settings.tuning import HousekeepingTuning, StreamTuning
+from openbrain.usecases.auth import OPERATORS
 from openbrain_cli.system.embedded.pipeline import Running, running
 from tests.flow.conftest import PATIENT, rest
 from tests.support.waiting import until
@@ -39,6 +45,20 @@ async def indexed(http: httpx.AsyncClient, memory_id: str) -> bool:
     return bool((await http.get(f"/v1/brain/memories/{memory_id}")).json()["indexed"])
 
 
+async def reindex_begun(store: SqlStore) -> Operation:
+    """A reindex of the vectors that was under way: this version can't write its index, and could not end it."""
+    serving = await store.generations.serving(IndexKind.VECTOR)
+    assert serving is not None
+    await store.generations.begin(replace(serving, name="begun", builder="older-1", status=GenerationStatus.BUILDING))
+    planned = {name: getattr(serving, name) for name in ("model", "model_name", "dimensions")}
+    operation = Operation(id=uuid7(1), workspace_id=OPERATORS, kind=REINDEX, actor="ada", request={"index": "vector"})
+    await store.operations.start_operation(operation)
+    assert await store.operations.hold_operation("gone", 600, {REINDEX})
+    result = {"phase": "scan", "generation": {"name": "begun", "builder": "older-1", **planned}}
+    assert await store.operations.advance_operation(operation.id, "gone", Progress(done=0, result=result))
+    return operation
+
+
 @pytest.mark.timeout(600)
 async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
     # Only the rebuild itself handles what is written meanwhile.
@@ -61,6 +81,7 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
     for table in (index_generations, memory_passages, embeddings):
         cut = update(table).values(model=func.replace(table.c.model, now, before))
         await database.write(lambda connection, cut=cut: connection.execute(cut).rowcount)  # type: ignore[misc]
+    asked = await reindex_begun(SqlStore(database, SystemClock()))
     await database.close()
 
     async with running(settings) as system, client(system) as http:
@@ -89,3 +110,6 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
             return len(await store.generations.generations()) == len(IndexKind)
 
         await until(cleared)
+        ended = await store.operations.operation(OPERATORS, asked.id)
+        assert ended is not None
+        assert ended.status is OperationStatus.CANCELLED

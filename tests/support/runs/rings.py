@@ -40,8 +40,8 @@ _FAULTS = (
     *("tests/flow/indexes/", "tests/flow/test_back_pressure.py", "tests/flow/test_stream_fuzz.py"),
     *("tests/e2e/operating/test_full_disk.py", "tests/contracts/test_damaged_indexes.py"),
     # A system destroyed and restored, complete erasing and cleaning, random values and fields for all routes.
-    *("tests/e2e/operating/test_backup_page.py", "tests/flow/test_erase.py", "tests/flow/test_cleaning.py"),
-    *("tests/api/requests/test_any_value.py", "tests/api/access/test_privacy.py", "tests/flow/test_privacy.py"),
+    *("tests/e2e/operating/test_backup_page.py", "tests/flow/privacy/"),
+    *("tests/api/requests/test_any_value.py", "tests/api/access/test_privacy.py"),
     # What a caller learns of hidden memories from answers, ids and totals; jobs that change, end and undo many
     # memories.
     *("tests/api/access/leaks/", "tests/api/operating/lifecycle/"),

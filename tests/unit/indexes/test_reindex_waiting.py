@@ -84,6 +84,13 @@ class Scene:
         )
         assert not await project_text(ids, store=self.store, index=self.index, generations=[generation])
 
+    async def write_until(self, phase: str) -> None:
+        """Step until this phase; what was announced is written before it is compared."""
+        while self.operation.result.get("phase") != phase:
+            if self.operation.result.get("phase") == "compare":
+                await self.write()
+            await self.step()
+
 
 @pytest.fixture
 async def scene(store: SqlStore, database: Database, clock: FakeClock, tmp_path: Path) -> AsyncIterator[Scene]:
@@ -276,6 +283,29 @@ async def to_swapping(scene: Scene, database: Database) -> None:
     await scene.write()
     await scene.step()
     assert scene.phase == "swap"
+
+
+@pytest.mark.parametrize("phase", ["begin", "known", "scan", "compare", "swap"])
+async def test_what_another_version_began_to_build_is_begun_again(scene: Scene, database: Database, phase: str) -> None:
+    """Nobody writes the index of a version that is gone: its operation would wait for ever."""
+    await scene.write_until(phase)
+    planned = {**scene.operation.result["generation"], "builder": "older"}
+    scene.operation = replace(scene.operation, result={**scene.operation.result, "generation": planned})
+    await database.write(
+        lambda connection: (
+            connection.exec_driver_sql("UPDATE index_generations SET builder = 'older' WHERE name = 't-2'").rowcount
+        )
+    )
+
+    await scene.step()
+
+    assert (scene.operation.result, scene.operation.done) == ({"phase": "plan"}, 0)
+    assert [each.name for each in await scene.store.generations.generations(IndexKind.TEXT)] == ["t-1"]
+    await scene.write_until("swap")
+    await scene.step()
+    serving = await scene.store.generations.serving(IndexKind.TEXT)
+    assert serving is not None
+    assert (serving.name, serving.builder) == ("t-2", scene.index.builder)
 
 
 async def test_its_end_names_what_it_was_for(scene: Scene) -> None:

@@ -11,9 +11,10 @@ import pytest
 from openbrain.client import OpenBrain
 from openbrain.contract.admin.streams import StreamList
 from openbrain.domain.errors import TryLater
+from openbrain_cli.operators.streams.streams import _watched
 from openbrain_cli.operators.top.look import Look, Raw, as_dict, look
 from openbrain_cli.operators.top.samples import Samples, quantile
-from openbrain_cli.operators.top.top import _lines
+from openbrain_cli.operators.top.top import _lines, _live
 from openbrain_cli.operators.top.view import rendered
 from openbrain_cli.output import console
 
@@ -124,31 +125,52 @@ def test_what_needs_an_eye_stands_first_and_the_rest_is_counted() -> None:
     assert as_dict(found)["groups"][1]["lag"] == 70_000
 
 
+class Enough(Exception):
+    """Ends what would go on until Ctrl-C."""
+
+
 class Away:
     """An API that is away for a moment at the second look."""
+
+    url = "http://x"
 
     def __init__(self) -> None:
         self.looks = 0
 
     async def health(self) -> Any:
+        return SimpleNamespace(status="ok", writes=None)
+
+    async def streams(self, _stream: str = "") -> StreamList:
         self.looks += 1
         if self.looks == 2:
             raise TryLater("can't reach it")
         if self.looks == 4:
-            raise KeyboardInterrupt
-        return SimpleNamespace(status="ok", writes=None)
-
-    async def streams(self) -> StreamList:
-        return StreamList(streams=(), count=0)
+            raise Enough
+        return raw("", 0, group("embedder")).streams
 
     async def metrics(self) -> str:
         return ""
 
 
 def test_lines_go_on_after_the_api_was_away(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Enough):
         asyncio.run(_lines(cast("OpenBrain", Away()), 0))
     printed = capsys.readouterr()
 
     assert [json.loads(line)["status"] for line in printed.out.splitlines()] == ["ok", "ok"]
+    assert printed.err == "can't reach it\n"
+
+
+@pytest.mark.parametrize(
+    "watching",
+    [lambda brain: _live(brain, 0), lambda brain: _watched(brain, "", 0, json=False)],
+    ids=["top", "streams"],
+)
+def test_each_view_is_printed_where_no_terminal_shows_it(watching: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(Enough):
+        asyncio.run(watching(Away()))
+    printed = capsys.readouterr()
+
+    assert printed.out.count("embedder") >= 2
+    assert printed.out.count("memory.stored") == 2
     assert printed.err == "can't reach it\n"

@@ -11,6 +11,7 @@ import threading
 import tomllib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -100,6 +101,68 @@ async def test_a_method_waits_for_its_answer(inside: bool) -> None:
         ask()
     else:
         await asyncio.to_thread(ask)
+
+
+@pytest.fixture
+def healthy() -> Iterator[str]:
+    """The URL of a server that keeps connections open."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            body = answer(httpx.Request("GET", "http://brain/v1/health")).content
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_a_client_is_used_in_one_event_loop_after_the_other(healthy: str, tmp_path: Path) -> None:
+    """As by a web server that runs each request in a loop of its own."""
+    for brain in (OpenBrain(healthy), OpenBrain(healthy, outbox=Outbox(tmp_path / "o"))):
+        health = [asyncio.run(brain.health()).status for _ in range(3)]
+        asyncio.run(brain.close())
+        assert health == ["ok"] * 3
+
+
+def test_a_forked_process_leaves_its_parents_connections_alone(healthy: str) -> None:
+    brain = OpenBrain(healthy)
+    with asyncio.Runner() as runner:
+        assert runner.run(brain.health()).status == "ok"
+        if (child := os.fork()) == 0:
+            signal.alarm(round(PATIENCE_S))
+            with suppress(BaseException):
+                os._exit(0 if asyncio.run(brain.health()).status == "ok" else 1)
+            os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert runner.run(brain.health()).status == "ok"
+        runner.run(brain.close())
+
+
+def test_delivering_goes_on_in_another_event_loop(tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path / "o")
+    brain = OpenBrain("http://brain", outbox=outbox, transport=httpx.MockTransport(answer), attempts=1)
+
+    async def deliver_for_a_moment() -> None:
+        delivering = asyncio.create_task(brain.delivering())
+        await asyncio.sleep(0.01)
+        assert not delivering.done(), "it waits for a write"
+        delivering.cancel()
+
+    for _ in range(2):
+        asyncio.run(deliver_for_a_moment())
+    asyncio.run(brain.close())
 
 
 class _Silent(httpx.AsyncByteStream):

@@ -4,15 +4,15 @@ connection later."""
 import hashlib
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from openbrain.domain.access.credentials import read_key
-from openbrain.domain.errors import OpenBrainError, ServerFailed
+from openbrain.domain.errors import OpenBrainError, ServerFailed, TryLater
 from openbrain_cli.agents.hooks.brain import Brain, Refused
 from openbrain_cli.agents.hooks.call import warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from openbrain.client.outbox import Outbox, Owner, State, Write
 
@@ -76,8 +76,10 @@ class Unsent:
                     try:
                         brain.post(write.path, write.body or {}, key=write.headers[KEY])
                     except Refused as error:
+                        _ask_owner(brain)  # else another server answers at this address
                         outbox.refuse(number, str(error))
                     except ServerFailed as error:
+                        _ask_owner(brain)  # else it fails on everything
                         if outbox.failed(number) < FAILURES:
                             raise
                         outbox.refuse(number, str(error))
@@ -112,8 +114,19 @@ def _identified(outbox: "Outbox", brain: Brain) -> "Owner":
     before, key_hash = outbox.owner(), _hash(brain.key)
     if before is not None and before.key_hash == key_hash and before.workspace_id:
         return before
-    who = brain.get("/v1/whoami")
-    return Owner(key_hash, str(who.get("workspace_id") or ""), str(who.get("agent_id") or ""))
+    who = _ask_owner(brain)
+    return Owner(key_hash, str(who["workspace_id"]), str(who.get("agent_id") or ""))
+
+
+def _ask_owner(brain: Brain) -> "Mapping[str, Any]":
+    """Ask whose key it is. `TryLater` if what answers is no OpenBrain, such as a proxy's page."""
+    try:
+        who = brain.get("/v1/whoami")
+    except Refused as error:
+        raise TryLater(str(error)) from None
+    if not who.get("workspace_id"):
+        raise TryLater(f"{brain.url} does not answer as an OpenBrain API")
+    return who
 
 
 def _hash(key: str) -> str:

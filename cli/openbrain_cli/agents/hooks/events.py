@@ -71,7 +71,7 @@ def prompt(hook: Hook) -> str:
     """Alarms that are new to the session, halts every time, and, if enabled, memories related to the prompt."""
     brain = hook.brain()
     state = brain.get("/v1/amygdala/state", project=hook.call.project)
-    alarms = shown.alarms(state)
+    alarms = shown.alarms(state, hook.call.project)
     parts = [alarms] if alarms and (state.get("halted") or alarms != hook.known.alarms) else []
     hook.known.alarms = alarms
     if hook.option("recall_prompts") and hook.call.prompt.strip():
@@ -128,7 +128,7 @@ def undelivered(folder: Path, record: Mapping[str, Any]) -> int:
 
 
 def _alarms(hook: Hook, brain: Brain) -> str:
-    return shown.alarms(brain.get("/v1/amygdala/state", project=hook.call.project))
+    return shown.alarms(brain.get("/v1/amygdala/state", project=hook.call.project), hook.call.project)
 
 
 def _context(hook: Hook, brain: Brain, alarms: str, tokens: int) -> str:

@@ -32,9 +32,10 @@ def fenced(memories: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join([NOTICE, *blocks])
 
 
-def alarms(state: Mapping[str, Any]) -> str:
-    """Open halts and signals; '' if there are none."""
-    lines = [f"HALT ({_who(halt)}): {model_line(str(halt.get('title', '')))}" for halt in _items(state, "halts")]
+def alarms(state: Mapping[str, Any], project: str = "") -> str:
+    """Open signals, and the halts that concern an agent of this project; '' if there are none."""
+    halts = [halt for halt in _items(state, "halts") if _concerns(halt, project)]
+    lines = [f"HALT ({_who(halt)}): {model_line(str(halt.get('title', '')))}" for halt in halts]
     if lines:
         lines.append("Stop: begin nothing new until it is resumed; `brain` tools still answer.")
     for signal in _items(state, "signals"):
@@ -61,6 +62,10 @@ def brief(response: Mapping[str, Any]) -> str:
 def _items(response: Mapping[str, Any], name: str) -> Iterable[Mapping[str, Any]]:
     items = response.get(name)
     return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else ()
+
+
+def _concerns(halt: Mapping[str, Any], project: str) -> bool:
+    return halt.get("scope") != "project" or not project or halt.get("project") == project
 
 
 def _who(halt: Mapping[str, Any]) -> str:

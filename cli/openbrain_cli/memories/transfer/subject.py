@@ -1,6 +1,6 @@
 """Selection of everything about an agent or person, shared by export and erasure, and its preview."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,22 +62,22 @@ def preview(to: Connection, filters: Mapping[str, Any], what: str, *, json: bool
     as_json(matching) if json else shown(matching, what)
 
 
-def shown(matching: "BulkEnded", what: str) -> None:
-    print(f"{matching.count} would be {what}")
+def shown(matching: "BulkEnded", what: str, tell: Callable[[str], None] = print) -> None:
+    tell(f"{matching.count} would be {what}")
     if matching.beside:
-        print(f"and {matching.beside} messages, questions and signals")
+        tell(f"and {matching.beside} messages, questions and signals")
     if matching.held:
-        print(f"{matching.held} more match, but stay: a legal hold covers them")
-    _listed(matching.sample, matching.count)
+        tell(f"{matching.held} more match, but stay: a legal hold covers them")
+    _listed(matching.sample, matching.count, tell)
     if matching.merged:
-        print(
+        tell(
             f"{matching.merged} more, which some of them were merged into, may hold their words; --merged erases them:"
         )
-        _listed(matching.merged_sample, matching.merged)
+        _listed(matching.merged_sample, matching.merged, tell)
 
 
-def _listed(sample: Sequence[str], count: int) -> None:
+def _listed(sample: Sequence[str], count: int, tell: Callable[[str], None]) -> None:
     for item in sample:
-        print(f"  {item}")
+        tell(f"  {item}")
     if count > len(sample):
-        print("  ...")
+        tell("  ...")

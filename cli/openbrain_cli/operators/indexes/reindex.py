@@ -1,14 +1,15 @@
 """reindex: rebuilds an index, or writes memories again in place."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbrain.domain.errors import Invalid
+from openbrain.domain.errors import Invalid, OpenBrainError
 from openbrain_cli.lazy_commands import command
-from openbrain_cli.options import AsJson, Connection, Org, Project, given, given_time
+from openbrain_cli.options import AsJson, Connection, Org, Project, given, given_time, refuse_empty
 from openbrain_cli.output import as_json, bar, one_line, say
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def reindex(
     """
     if re_embed and text and not vectors:
         raise Invalid("", "--re-embed applies to vectors: leave --text out")
+    refuse_empty(workspace=workspace, org=org, project=project)
     wanted = [name for name, chosen in (("text", text), ("vector", vectors)) if chosen] or ["text", "vector"]
     how = given(workspace_id=workspace, org=org, project=project, since=since, rate=rate)
     how |= given(stale=stale or None, in_place=in_place or None, max_failures=max_failures or None)
@@ -99,10 +101,11 @@ async def _all(
     quiet: bool,
 ) -> "list[Reindexed]":
     """Start all operations, which run in parallel, then follow one after the other."""
-    queued = []
+    queued: list[Reindexed] = []
     for index in wanted:
         more: dict[str, Any] = {"re_embed": True} if re_embed and index == "vector" else {}
-        queued.append(await brain.reindex(index, dry_run=dry_run, **how, **more))
+        with _telling_started(queued):
+            queued.append(await brain.reindex(index, dry_run=dry_run, **how, **more))
     if dry_run or not wait:
         return queued
     ended = []
@@ -113,6 +116,18 @@ async def _all(
             say(f"{item.index.value}: operation {item.operation.id}")
         ended.append(item.model_copy(update={"operation": await _followed(brain, item.operation.id, item.index.value)}))
     return ended
+
+
+@contextmanager
+def _telling_started(queued: "Sequence[Reindexed]") -> Iterator[None]:
+    """If the next operation is refused, say which ones go on without it."""
+    try:
+        yield
+    except OpenBrainError:
+        for item in queued:
+            if item.operation is not None:
+                say(f"{item.index.value}: operation {item.operation.id} goes on")
+        raise
 
 
 async def _followed(brain: "OpenBrain", operation_id: str, index: str) -> "OperationAnswer":

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -29,7 +28,7 @@ def acl(write: Write = None, workspace: For = None, reference: Reference = False
     """Generate the Redis users of services, producers and subscribers from the table of streams.
 
     Without --write the rules are printed. With it they are written as Redis' ACL file, with the passwords in a file
-    next to it; existing passwords are kept, so that a workspace can be added later.
+    next to it; existing passwords are kept, with their workspaces, so that another one can be added later.
     """
     from openbrain.streams.operating import acl as rules
 
@@ -38,7 +37,8 @@ def acl(write: Write = None, workspace: For = None, reference: Reference = False
         return
     settings = settings_in_use()
     streams = settings.streams
-    workspaces = sorted({*streams.bound_workspaces, *(workspace or ())})
+    known = {} if write is None else _passwords(write)
+    workspaces = sorted({*streams.bound_workspaces, *(workspace or ()), *rules.workspaces_of(known)})
     users = rules.users(streams.prefix, workspaces, sorted(settings.events.streams))
     if write is None:
         if json:
@@ -46,22 +46,21 @@ def acl(write: Write = None, workspace: For = None, reference: Reference = False
         else:
             print("\n".join(f"user {user.name} on {user.rules}" for user in users))
         return
-    passwords = _passwords(write, [user.name for user in users])
+    passwords = known | {user.name: secrets.token_urlsafe(32) for user in users if user.name not in known}
+    _put(write / PASSWORDS, "".join(f"{user} {password}\n" for user, password in passwords.items()))
     _put(write / RULES, rules.acl_file(users, passwords))
-    say(f"{write / RULES} has {len(users)} users; their passwords are in {write / PASSWORDS}")
+    of = f" (workspaces: {', '.join(workspaces)})" if workspaces else ""
+    say(f"{write / RULES} has {len(users)} users{of}; their passwords are in {write / PASSWORDS}")
 
 
-def _passwords(folder: Path, users: Sequence[str]) -> Mapping[str, str]:
-    """Read the passwords, add new ones for users without, and write them back."""
+def _passwords(folder: Path) -> dict[str, str]:
+    """Make the folder, and read the passwords that it has."""
     file = folder / PASSWORDS
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        known = dict(line.split(maxsplit=1) for line in file.read_text().splitlines()) if file.exists() else {}
+        return dict(line.split(maxsplit=1) for line in file.read_text().splitlines()) if file.exists() else {}
     except (OSError, ValueError) as error:
         raise SetupError(f"{file} can't be used ({type(error).__name__}): each line is a user and a password") from None
-    known |= {user: secrets.token_urlsafe(32) for user in users if user not in known}
-    _put(file, "".join(f"{user} {password}\n" for user, password in known.items()))
-    return known
 
 
 def _put(file: Path, text: str) -> None:

@@ -6,7 +6,7 @@ import typer
 
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.operators.operations import failed, followed
-from openbrain_cli.options import AGO, AsJson, Connection, given_moment
+from openbrain_cli.options import AGO, AsJson, Connection, given, given_moment, refuse_empty
 from openbrain_cli.output import as_json, moment, say
 
 if TYPE_CHECKING:
@@ -22,14 +22,16 @@ def place(written: str) -> str:
 
 
 From = Annotated[
-    str,
+    str | None,
     typer.Option("--from", parser=place, metavar="ID|TIME", help="An entry's id, a time (2026-11-22T07:00Z), or 24h."),
 ]
 To = Annotated[
-    str,
+    str | None,
     typer.Option("--to", parser=place, metavar="ID|TIME", help="The same, inclusive; the last entry if left out."),
 ]
-Group = Annotated[str, typer.Option("--group", help="Only this service; every service of the stream if left out.")]
+Group = Annotated[
+    str | None, typer.Option("--group", help="Only this service; every service of the stream if left out.")
+]
 Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Maximum number of entries per second.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show how many, and where the stream begins.")]
 Detach = Annotated[bool, typer.Option("--detach", help="Start it, and do not wait for its end.")]
@@ -44,9 +46,9 @@ def replay(
     stream: StreamName,
     *,
     to: Connection,
-    begin: From = "",
-    end: To = "",
-    group: Group = "",
+    begin: From = None,
+    end: To = None,
+    group: Group = None,
     rate: Rate = None,
     dry_run: DryRun = False,
     detach: Detach = False,
@@ -58,9 +60,11 @@ def replay(
     an entry twice does no harm. Ctrl-C stops watching, not the work: `openbrain operations cancel` does that. Needs an
     operator's key.
     """
+    refuse_empty(**{"from": begin, "to": end}, group=group)
+    which = given(begin=begin, end=end, group=group, rate=rate)
 
     async def work(brain: "OpenBrain") -> "Replayed":
-        queued = await brain.replay(stream, begin=begin, end=end, group=group, rate=rate, dry_run=dry_run)
+        queued = await brain.replay(stream, dry_run=dry_run, **which)
         if queued.operation is None or detach:
             return queued
         return queued.model_copy(update={"operation": await followed(brain, queued.operation.id)})

@@ -34,25 +34,24 @@ def prepare(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None
         print("\n".join(f"{stream}  {group}" for stream, group in made) or "all groups exist")
 
 
-async def _prepared(settings: "Streams", wait: int) -> "Sequence[tuple[str, str]]":
+async def _prepared(settings: "Streams", wait: float) -> "Sequence[tuple[str, str]]":
     from openbrain.streams.operating.administration import make_service_groups
-    from openbrain.streams.redis.connection import AWAY, connect, disconnect, without_login
+    from openbrain.streams.redis.connection import AWAY, connect, disconnect, without_login, words
 
     client = connect(settings)
+    why = f"no answer in {wait} s"
     try:
         async with asyncio.timeout(wait or None):
             while True:
                 try:
                     return await make_service_groups(client, settings)
                 except AWAY as error:
-                    if not wait:
-                        raise _unanswered(without_login(settings.url), type(error).__name__) from error
+                    why = words(error) or type(error).__name__
+                if not wait:
+                    break
                 await asyncio.sleep(_PAUSE_S)
     except TimeoutError:
-        raise _unanswered(without_login(settings.url), f"not in {wait} s") from None
+        pass
     finally:
         await disconnect(client)
-
-
-def _unanswered(where: str, reason: str) -> TryLater:
-    return TryLater(f"{where} does not answer ({reason}): check that the stream server runs, and try again")
+    raise TryLater(f"{without_login(settings.url)} did not make the groups: {why}")

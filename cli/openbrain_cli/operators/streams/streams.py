@@ -1,6 +1,5 @@
 """streams: shows their state, and lets operators manage their groups."""
 
-import asyncio
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,6 +7,7 @@ import typer
 
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.operators.operations import failed, followed
+from openbrain_cli.operators.refreshing import refreshed, repeated
 from openbrain_cli.operators.streams.service_groups import prepare
 from openbrain_cli.options import AsJson, Connection
 from openbrain_cli.output import age, as_json, as_json_line, console, one_line, say, table
@@ -70,16 +70,14 @@ def streams(
 
 async def _watched(brain: "OpenBrain", stream: str, every: float, *, json: bool) -> None:
     """Print one JSON document per line, or refresh a table."""
-    from rich.live import Live
 
-    with Live(console=console(), auto_refresh=False, transient=False) as live:
-        while True:
-            listing = await brain.streams(stream)
-            if json:
-                as_json_line(listing)
-            else:
-                live.update(_table(listing), refresh=True)
-            await asyncio.sleep(every)
+    async def line() -> None:
+        as_json_line(await brain.streams(stream))
+
+    async def view() -> "Table":
+        return _table(await brain.streams(stream))
+
+    await (repeated(line, every) if json else refreshed(view, every, console()))
 
 
 def _table(listing: "StreamList") -> "Table":

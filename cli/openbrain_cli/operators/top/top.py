@@ -1,15 +1,17 @@
 """top: shows what the pipeline does, refreshed continuously."""
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from openbrain_cli.lazy_commands import command
+from openbrain_cli.operators.refreshing import refreshed, repeated
 from openbrain_cli.options import AsJson, Connection
-from openbrain_cli.output import as_json, as_json_line, console, say
+from openbrain_cli.output import as_json, as_json_line, console
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from openbrain.client import OpenBrain
     from openbrain_cli.operators.top.look import Raw
 
@@ -45,39 +47,31 @@ async def _once(brain: "OpenBrain", *, json: bool) -> None:
 
 
 async def _lines(brain: "OpenBrain", every: float) -> None:
-    """Retry while the API is away."""
-    from openbrain.domain.errors import TryLater
     from openbrain_cli.operators.top.look import as_dict, ask, look
 
     before: Raw | None = None
-    while True:
-        try:
-            raw = await ask(brain)
-        except TryLater as error:
-            say(str(error))
-        else:
-            as_json_line(as_dict(look(raw, before)))
-            before = raw
-        await asyncio.sleep(every)
+
+    async def line() -> None:
+        nonlocal before
+        raw = await ask(brain)
+        as_json_line(as_dict(look(raw, before)))
+        before = raw
+
+    await repeated(line, every)
 
 
 async def _live(brain: "OpenBrain", every: float) -> None:
-    """Use the terminal's alternate screen, which is restored at the end. Retry while the API is away."""
-    from rich.live import Live
-
-    from openbrain.domain.errors import TryLater
+    """In a terminal show as many rows as it has lines; else, as in a pipe, every group."""
     from openbrain_cli.operators.top.look import ask, look
     from openbrain_cli.operators.top.view import rendered
 
     out = console()
     before: Raw | None = None
-    with Live(console=out, auto_refresh=False, screen=True) as live:
-        while True:
-            try:
-                raw = await ask(brain)
-            except TryLater as error:
-                live.update(f"{error}\nretrying every {every:g} s; Ctrl-C ends it", refresh=True)
-            else:
-                live.update(rendered(look(raw, before), brain.url, out.height - HEAD_LINES), refresh=True)
-                before = raw
-            await asyncio.sleep(every)
+
+    async def view() -> "RenderableType":
+        nonlocal before
+        raw = await ask(brain)
+        seen, before = look(raw, before), raw
+        return rendered(seen, brain.url, out.height - HEAD_LINES if out.is_terminal else None)
+
+    await refreshed(view, every, out, screen=True)

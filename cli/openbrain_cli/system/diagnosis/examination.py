@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from openbrain.client import OpenBrain
-from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.errors import Forbidden, OpenBrainError
 from openbrain_cli.operators.streams.publish import stream_settings
 from openbrain_cli.profile import Profile
 from openbrain_cli.system.diagnosis import round_trip, stream_server
@@ -61,6 +61,8 @@ async def _loop(brain: OpenBrain, *, reached: bool) -> AsyncIterator[CheckResult
     try:
         async for finding in round_trip.walk(brain):
             yield finding
+    except Forbidden as error:  # as with an operator's key
+        yield down("loop", f"not tried: {error}", status=Status.YELLOW)
     except OpenBrainError as error:
         yield down("loop", str(error))
 

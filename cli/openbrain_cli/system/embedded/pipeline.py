@@ -72,6 +72,7 @@ async def running(
     indexes exist, `new` starts with an empty one; without it, that raises `SetupError`.
     """
     async with AsyncExitStack() as stack:
+        alone = settings.truth.url == settings.streams.url == EMBEDDED
         folder = stack.enter_context(DataFolder(settings.data_dir, leave=settings.vaults.folders.values()))
         if settings.truth.url == EMBEDDED:
             (set_aside if new else refuse_lost)(folder.path, folder.path / FILE)
@@ -86,7 +87,10 @@ async def running(
         container = await stack.enter_async_context(
             make_parts(settings) if make_parts else Container(settings, shared=True)
         )
+        if alone:  # no other process uses the database: its leases, too, are of a predecessor
+            await container.store.leases.end_all()
         await _bootstrap_keys(container, folder.path)
+        await rebuild_foreign(container)  # before anything continues an operation that it cancels
         services: tuple[Startable, ...] = (
             housekeeper.housekeeper(container, lambda ids: _project_text(container, ids)),
             ingest.service(container),
@@ -104,7 +108,6 @@ async def running(
         for service in services:
             started.append(service)
             await service.start()
-        await rebuild_foreign(container)
         stack.enter_context(long_running())
         yield Running(container, services, folder.path / KEY_FILE)
 

@@ -49,8 +49,9 @@ class Posting:
                     await self._failed(webhook, row.seq, body, attempts + 1, error)
                     return delivered
                 metrics.WEBHOOK_POSTS.labels("delivered").inc()
-                await self.store.webhooks.webhook_delivered(webhook.id, row.seq, await self.store.time())
                 delivered, attempts = delivered + 1, 0
+                if not await self.store.webhooks.webhook_delivered(webhook.id, row.seq, await self.store.time()):
+                    return delivered
             passed = row.seq
         await self.store.webhooks.webhook_passed(webhook.id, passed)
         return delivered
@@ -77,7 +78,9 @@ class Posting:
 
 async def post_due(store: Store, posting: Posting, at_once: int) -> int:
     """Post to all due webhooks concurrently. Return the number of broadcasts delivered."""
-    due = await store.webhooks.due_webhooks(await store.time(), at_once, posting.after)
+    now = await store.time()
+    latest = now + round(max(posting.backoff_s, default=0) * MICROSECONDS)
+    due = await store.webhooks.due_webhooks(now, at_once, posting.after, latest)
     if due:
         posting.after = due[-1].id
     return sum(await all_ended(posting(item) for item in due))

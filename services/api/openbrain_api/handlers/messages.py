@@ -151,9 +151,9 @@ async def mark_message_read(call: Call[ReadOneBody, Nothing]) -> Response:
 async def _talk(call: Call[Nothing, Any], other: str) -> Response:
     query = call.query
     rows = await call.api.store.messages.conversation(
-        _viewer(call, query.agent_id), other, query.limit, parsing.position(query.cursor)
+        _viewer(call, query.agent_id), other, query.limit + 1, parsing.position(query.cursor)
     )
-    following = parsing.next_cursor([(row.created_at, row.id) for row in rows], query.limit)
+    rows, following = parsing.page_of(rows, query.limit)
     shown = tuple(MessageAnswer.shown(row) for row in rows)
     return respond_page(Conversation(messages=shown, count=len(shown), next_cursor=following))
 

@@ -260,8 +260,8 @@ async def _listed(call: Call[Nothing, ThoughtsQuery]) -> Response:
     viewer = await call.viewer(session_of(query.session_id, query.metadata))
     criteria = thought_criteria(query.source, query.metadata, query.metadata_id)
     condition = visible(viewer, criteria, call.api.clock.now())
-    rows = await call.api.store.memories.listing(condition, query.limit, parsing.position(query.cursor))
-    following = parsing.next_cursor([(row.created_at, row.id) for row in rows], query.limit)
+    rows = await call.api.store.memories.listing(condition, query.limit + 1, parsing.position(query.cursor))
+    rows, following = parsing.page_of(rows, query.limit)
     headers = {"x-next-cursor": following} if following else {}
     return Response(200, to_json([thought(row) for row in rows]), headers=headers)
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -310,9 +310,19 @@ def found(row: T | None, kind: str) -> T:
     return row
 
 
-def next_cursor(rows: Sequence[tuple[int, str]], limit: int) -> str | None:
-    """The cursor after a page of rows with these times and ids; None if the page is not full."""
-    return f"{rows[-1][0]}.{rows[-1][1]}" if len(rows) == limit else None
+class _Row(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+R = TypeVar("R", bound=_Row)
+
+
+def page_of(rows: Sequence[R], limit: int, time: str = "created_at") -> tuple[Sequence[R], str | None]:
+    """The page, and the cursor after it: time and id of its last row. None if nothing follows: `rows` are read with one
+    more than the page holds."""
+    shown = rows[:limit]
+    return shown, f"{getattr(shown[-1], time)}.{shown[-1].id}" if len(rows) > limit else None
 
 
 def position(cursor: str | None) -> tuple[int, str] | None:

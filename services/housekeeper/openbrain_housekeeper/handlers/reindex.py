@@ -53,6 +53,8 @@ GRACE = 10 * MICROSECONDS
 """Changes younger than this (microseconds) are left to the stream that announced them."""
 PATIENCE = 600 * MICROSECONDS
 """Longest wait (microseconds) for a busy stream before the comparison is done anyway."""
+_BUILDING = frozenset({"begin", "known", "scan", "compare", "swap"})
+"""Phases in which the planned generation does not serve."""
 GROUPS = {IndexKind.TEXT: ("indexer-text",), IndexKind.VECTOR: ("embedder", "indexer-vector")}
 _log = structlog.get_logger(__name__)
 
@@ -102,7 +104,22 @@ class Reindexing:
 
     async def __call__(self, operation: Operation) -> Progress:
         """`done` counts the announced memories."""
+        if await self._of_another_version(operation):
+            # Whoever wrote it is gone: it would wait for ever.
+            await self.clean_up(operation)
+            _log.warning("reindex.begun_again", generation=generation_of(operation).name)
+            return Progress(done=0, total=operation.total, result={"phase": "plan"})
         return await self._phases[operation.result.get("phase", "plan")](operation)
+
+    async def _of_another_version(self, operation: Operation) -> bool:
+        """True if the operation builds a generation that this version can't write, and that does not serve yet."""
+        if operation.result.get("phase") not in _BUILDING or "generation" not in operation.result:
+            return False
+        planned = generation_of(operation)
+        if planned.builder == self._targets[planned.kind].index().builder:
+            return False
+        serving = await self._store.generations.serving(planned.kind)
+        return serving is None or serving.name != planned.name
 
     async def clean_up(self, operation: Operation) -> None:
         """Drop a generation that never served. Raise `TryLater` while somebody may still write to it."""

@@ -48,11 +48,11 @@ class Posting:
             if row.subscription_id != query.id:
                 continue
             after = await self._post(query, webhook, row)
-            await self.store.query_webhooks.save_progress(after)
+            saved = await self.store.query_webhooks.save_progress(after)
             if after.attempts:
                 return posted
             posted, webhook = posted + int(not after.error), after
-            if time.monotonic() > until:
+            if not saved or time.monotonic() > until:
                 return posted
         through = rows[-1].seq if len(rows) == PAGE else max(last, webhook.cursor)
         await self.store.query_webhooks.save_progress(replace(webhook, cursor=through))
@@ -82,7 +82,9 @@ class Posting:
 
 async def post_due(posting: Posting, at_once: int) -> int:
     """Post to all due webhooks concurrently. Return their number."""
-    due = await posting.store.query_webhooks.due(posting.clock.now(), at_once, posting.after)
+    now = posting.clock.now()
+    latest = now + round(max(posting.backoff_s, default=0) * MICROSECONDS)
+    due = await posting.store.query_webhooks.due(now, at_once, posting.after, latest)
     if due:
         _, last = due[-1]
         posting.after = last.id

@@ -1,6 +1,7 @@
 """Standard input and output of `openbrain mcp`: prepared answers are sent at once, other requests go to the server."""
 
 import asyncio
+import contextlib
 import json
 import os
 import threading
@@ -12,7 +13,7 @@ from openbrain_mcp.stdio.prepared import TOOLS, Prepared
 if TYPE_CHECKING:  # imported by `serve`, when the first answers are out
     from mcp.server import MCPServer
 
-_PARSE_ERROR = -32700
+_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 
 
 class Bridge:
@@ -91,8 +92,9 @@ class _Output:
 
 
 def _write_all(wire: int, text: bytes) -> None:
-    while text:
-        text = text[os.write(wire, text) :]
+    with contextlib.suppress(BrokenPipeError):  # the client has gone: the end of its input follows
+        while text:
+            text = text[os.write(wire, text) :]
 
 
 class _Input:
@@ -104,9 +106,10 @@ class _Input:
 
     async def __aiter__(self) -> AsyncIterator[str]:
         while (line := await self._lines.get()) is not None:
-            if (problem := _problem(line)) and line.strip():
-                await self._write(_refusal(line, problem) + "\n")
-            else:
+            refusals = _refusals(line)
+            for refusal in refusals:
+                await self._write(refusal + "\n")
+            if not refusals:
                 yield line
 
 
@@ -120,25 +123,42 @@ def _whole(line: str) -> str:
         return line
 
 
-def _problem(line: str) -> str:
-    """Why the library can't parse the line; '' if it can."""
+def _refusals(line: str) -> list[str]:
+    """The answers to a line that the library would drop; none if it can parse it."""
+    from mcp_types import JSONRPCNotification, jsonrpc_message_adapter
+    from pydantic import ValidationError
     from pydantic_core import from_json
 
     try:
+        parsed = jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        if not line.strip():
+            return []
+    else:
+        # A request with an id that is none is taken for a notification.
+        if not (isinstance(parsed, JSONRPCNotification) and '"id"' in line and "id" in _read_again(line)):
+            return []
+    try:
         from_json(line)
     except ValueError as error:
-        return str(error)
-    return ""
+        return [_refusal(_read_again(line), _PARSE_ERROR, f"this can't be read: {error}")]
+    message = _read_again(line)
+    problem = "send one JSON-RPC 2.0 message a line, with method, id and an object of params"
+    return [_refusal(each, _INVALID_REQUEST, problem) for each in (message if isinstance(message, list) else [message])]
 
 
-def _refusal(line: str, problem: str) -> str:
+def _read_again(line: str) -> Any:
+    """What the line says, by a parser that takes more; None if it can't be read at all."""
     try:
-        message = json.loads(line)
+        return json.loads(line)
     except (ValueError, RecursionError):
-        message = None
+        return None
+
+
+def _refusal(message: Any, code: int, problem: str) -> str:
     number = message.get("id") if isinstance(message, dict) else None
-    error = {"code": _PARSE_ERROR, "message": f"this can't be read: {problem}"}
-    return json.dumps({"jsonrpc": "2.0", "id": number if type(number) in {int, str} else None, "error": error})
+    known = number if type(number) in {int, str} else None
+    return json.dumps({"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": problem}})
 
 
 class _Unless:

@@ -14,7 +14,7 @@ from openbrain_mcp.tools import fence
 from openbrain_mcp.tools.fence import Block
 
 if TYPE_CHECKING:
-    from openbrain.contract.brain.memories import MemoryAnswer, MemoryDetail
+    from openbrain.contract.brain.memories import Lineage, MemoryAnswer, MemoryDetail
 
 RECALLED_CHARS = 2_000
 LISTED_CHARS = 400
@@ -37,7 +37,13 @@ def memory_detail(memory: "MemoryDetail") -> CallToolResult:
             f"{line.at:%Y-%m-%dT%H:%M:%SZ} {line.action} by {line.actor}: {line.reason}" for line in memory.history
         ]
         blocks.append(Block({"of": memory.id}, "\n".join(lines), "history"))
-    return text(fence.fenced(blocks, budget=WHOLE_CHARS))
+    return text(more(memory.next_cursor), chain(memory.lineage), fence.fenced(blocks, budget=WHOLE_CHARS))
+
+
+def chain(lineage: "Lineage | None") -> str:
+    """The ids of what it replaced and was replaced by."""
+    ids = () if lineage is None else (*lineage.parents, *lineage.children)
+    return f"Its chain: {', '.join(ids)}" if ids else ""
 
 
 def listed(memories: "Iterable[MemoryAnswer]") -> str:

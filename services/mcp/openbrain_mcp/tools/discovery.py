@@ -42,7 +42,7 @@ async def brain_tags(
 ) -> CallToolResult:
     """Count the tags in use, most used first: what a project is about."""
     counts = await brain.tags(limit=limit, **arguments.filters(None, org=org, project=project))
-    return _counted(((tag.name, tag.count) for tag in counts.tags), "tags")
+    return _counted(((tag.name, tag.count) for tag in counts.tags), "tags", more=counts.more)
 
 
 async def brain_scopes(brain: "OpenBrain", org: arguments.Org = None, limit: arguments.Count = None) -> CallToolResult:
@@ -53,12 +53,13 @@ async def brain_scopes(brain: "OpenBrain", org: arguments.Org = None, limit: arg
         for of in counts.scopes
         for project in of.projects
     )
-    return _counted(lines, "scopes")
+    return _counted(lines, "scopes", more=counts.more)
 
 
-def _counted(counts: Iterable[tuple[str | None, int]], kind: str) -> CallToolResult:
+def _counted(counts: Iterable[tuple[str | None, int]], kind: str, *, more: bool) -> CallToolResult:
     lines = "\n".join(f"{count} {name if name is not None else '(none)'}" for name, count in counts)
-    return answers.text(fence.fenced([fence.Block({}, lines, kind)] if lines else []))
+    head = "There are more: raise limit, or name an org or project." if more else ""
+    return answers.text(head, fence.fenced([fence.Block({}, lines, kind)] if lines else []))
 
 
 TOOLS = (

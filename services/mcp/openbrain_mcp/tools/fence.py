@@ -56,7 +56,7 @@ def fenced(
         return "Nothing was found."
     mark = mark or secrets.token_hex(6)
     shown = [
-        f"<<{block.kind} {mark} {number}>>\n{_labelled(block)}\n---\n{content}\n<<end {mark} {number}>>"
+        f"<<{block.kind} {mark} {number}>>\n{_labelled(block, each)}\n---\n{content}\n<<end {mark} {number}>>"
         for number, (block, content) in enumerate(_within(blocks, each, budget, whole), 1)
     ]
     return "\n\n".join([NOTICE, *shown])
@@ -70,16 +70,22 @@ def one_by_one(blocks: Sequence[Block], each: int) -> str:
 
 
 def _within(blocks: Sequence[Block], length: int, budget: int, how: str) -> Iterator[tuple[Block, str]]:
-    """Each block with its content cut to its share of the budget. What one does not use goes to later ones."""
+    """Each block with its content; cut to its share if all together exceed the budget. What one does not use goes to
+    later ones."""
+    texts = [model_text(block.content) for block in blocks]
+    fits = sum(min(len(text), length) for text in texts) <= budget
     left = budget
-    for number, block in enumerate(blocks):
-        whole = model_text(block.content)
-        shown = whole[: min(length, left // (len(blocks) - number))]
+    for number, (block, whole) in enumerate(zip(blocks, texts, strict=True)):
+        shown = whole[: length if fits else min(length, left // (len(blocks) - number))]
         left -= len(shown)
         rest = f"\n[shortened: {len(block.content)} characters in all{how}]" if len(shown) < len(whole) else ""
         yield block, shown + rest
 
 
-def _labelled(block: Block) -> str:
-    shown_labels = {name: value for name, value in block.labels.items() if value not in (None, "")}
-    return "\n".join(f"{model_line(name)}: {model_line(str(value))}" for name, value in shown_labels.items())
+def _labelled(block: Block, length: int) -> str:
+    shown_labels = {name: model_line(str(value)) for name, value in block.labels.items() if value not in (None, "")}
+    return "\n".join(f"{model_line(name)}: {_cut(value, length)}" for name, value in shown_labels.items())
+
+
+def _cut(label: str, length: int) -> str:
+    return label if len(label) <= length else f"{label[:length]}… ({len(label)} characters)"

@@ -148,11 +148,13 @@ async def brain_get(
     history: arguments.History = None,
     related: arguments.Linked = None,
     session_id: arguments.Session = None,
+    cursor: arguments.Cursor = None,
 ) -> CallToolResult:
     """Read one memory whole, dead or alive: where an answer shortened it, or a text names its id."""
     if related:
         return _linked(await brain.related(id, session_id=session_id or ""))
-    return answers.memory_detail(await brain.memory(id, history=history or False, session_id=session_id or ""))
+    wanted = bool(history or cursor)
+    return answers.memory_detail(await brain.memory(id, history=wanted, session_id=session_id or "", cursor=cursor))
 
 
 async def brain_update(
@@ -206,8 +208,7 @@ def _linked(links: "Related") -> CallToolResult:
     kinds = {"nearest": links.nearest, "session": links.session, "name": links.named}
     once = {memory.id: (kind, memory) for kind, of_kind in reversed(kinds.items()) for memory in reversed(of_kind)}
     blocks = [fence.memory_block(memory, link=kind) for kind, memory in reversed(once.values())]
-    chain = ", ".join((*links.chain.parents, *links.chain.children))
-    return answers.text(f"Its chain: {chain}" if chain else "", fence.fenced(blocks, each=answers.LISTED_CHARS))
+    return answers.text(answers.chain(links.chain), fence.fenced(blocks, each=answers.LISTED_CHARS))
 
 
 TOOLS = (
@@ -220,7 +221,7 @@ TOOLS = (
     ),
     ToolSpec(brain_forget, "Forget", ENDS, unlisted=("session_id",)),
     ToolSpec(brain_list, "List memories", READS, unlisted=("workspace_id",)),
-    ToolSpec(brain_get, "Read a memory", READS),
+    ToolSpec(brain_get, "Read a memory", READS, unlisted=("cursor",)),
     ToolSpec(brain_feedback, "Judge a recall", WRITES, unlisted=("agent_id", "session_id")),
     ToolSpec(brain_update, "Change a memory", WRITES, unlisted=("session_id",)),
 )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 from mcp_types import CallToolResult
 
 from openbrain.domain.access.toolsets import Toolset
+from openbrain.domain.errors import NotFound
 from openbrain.domain.signals.values import OPEN_STATES, HaltState, Severity
 from openbrain.domain.text.control_characters import cleaned_line
 from openbrain_mcp.tools import answers, arguments, fence
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 SEVERITIES = {"alert": "critical"}
 """Other names of severities that agents' clients use."""
+HALTED = (
+    "A halt is in force: stop what it concerns, say so with brain_signal_ack and its id, and begin nothing new until "
+    "it is resumed."
+)
+_HALT_LABELS = {"id", "scope", "org", "project", "raised_by", "raised_at", "signal_id"}
 _LABELS = {"id", "severity", "state", "source", "org", "project", "count", "last_raised_at", "title"}
 
 
@@ -46,16 +52,38 @@ async def brain_signals(
         fence.Block(signal.model_dump(mode="json", include=_LABELS), signal.content, "signal")
         for signal in page.signals
     ]
-    return answers.text(answers.more(page.next_cursor), fence.one_by_one(blocks, answers.RECALLED_CHARS))
+    signals = fence.one_by_one(blocks, answers.RECALLED_CHARS)
+    # A halt goes on although its signal has ended.
+    halts = () if cursor else (await brain.amygdala()).halts
+    in_force = [
+        fence.Block(halt.model_dump(mode="json", include=_HALT_LABELS), halt.title, "halt")
+        for halt in halts
+        if halt.scope.concerns((halt.org, halt.project), org, project)
+    ]
+    if not in_force:
+        return answers.text(answers.more(page.next_cursor), signals)
+    return answers.text(HALTED, fence.fenced(in_force), answers.more(page.next_cursor), signals if blocks else "")
 
 
 async def brain_signal_ack(
     brain: "OpenBrain", id: arguments.SignalId, note: arguments.Reason = None
 ) -> Annotated[CallToolResult, SignalState]:
-    """Say that you have seen an alarm and act on it."""
-    signal = await brain.acknowledge_signal(id, note=note or "")
+    """Say that you have seen an alarm and act on it, or that you have stopped for a halt."""
+    try:
+        signal = await brain.acknowledge_signal(id, note=note or "")
+    except NotFound:
+        return await _stopped(brain, id)
     fields = SignalState(id=signal.id, state=signal.state, severity=signal.severity)
     return answers.both(f"Acknowledged: {signal.id}", fields)
+
+
+async def _stopped(brain: "OpenBrain", halt_id: str) -> CallToolResult:
+    """Acknowledge a halt."""
+    try:
+        halt = await brain.acknowledge_halt(halt_id)
+    except NotFound:
+        raise NotFound("no alarm and no halt with this id") from None
+    return answers.both(f"Acknowledged: {halt.id}", SignalState(id=halt.signal_id, state=halt.state, halt_id=halt.id))
 
 
 async def brain_signal_raise(

@@ -1,6 +1,6 @@
 """Tools for turns of conversations, with the names that clients of the other contract use."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 from mcp_types import CallToolResult
@@ -72,14 +72,28 @@ def _shown(hits: "Iterable[ThoughtAnswer]") -> CallToolResult:
 
 
 def _labels(thought: "ThoughtAnswer") -> dict[str, object]:
-    metadata = {name: value for name, value in thought.metadata.items() if isinstance(value, str | int)}
     own = {"id": thought.id, "source": thought.source, "created_at": f"{thought.created_at:%Y-%m-%dT%H:%M:%SZ}"}
     return {
-        **{f"metadata.{name}": value for name, value in metadata.items()},
+        **_metadata(thought.metadata),
         **own,
         "similarity": thought.similarity,
         "labels": ", ".join(thought.labels),
     }
+
+
+def _metadata(given: Mapping[str, object]) -> dict[str, object]:
+    """The members as labels. Those that would make them longer than the turn itself are only counted."""
+    labels: dict[str, object] = {}
+    left, omitted = answers.LISTED_CHARS, 0
+    for name, value in given.items():
+        if not isinstance(value, str | int):
+            continue
+        if (size := len(name) + len(str(value))) > left:
+            omitted += 1
+            continue
+        left -= size
+        labels[f"metadata.{name}"] = value
+    return {**labels, "metadata": f"{omitted} more, too long to show"} if omitted else labels
 
 
 TOOLS = (

@@ -20,7 +20,8 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.store.vault import TickJob, Ticks
 
 HOLD_S = 45.0
-"""Shorter than the lease of a stream entry: when a dead process's entry is redelivered, its hold has already ended."""
+"""Shorter than the lease of a stream entry: when a dead process's entry is redelivered, its hold has already ended.
+`openbrain up` ends both at its start."""
 RETRY_FOR_S = 3600.0
 """How long temporary failures are retried. The pauses double, so there are at most seven tries."""
 _NAMES = uuid.UUID("6f70656e-6272-6169-6e2e-7469636b0000")

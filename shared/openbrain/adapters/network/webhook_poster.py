@@ -106,7 +106,9 @@ class HttpPoster:
             self._client = httpx.AsyncClient(verify=trust, trust_env=False, follow_redirects=False, limits=limits)
         *others, last = requests
         for request in others:
-            with contextlib.suppress(httpx.ConnectError):
+            # An address that does not answer must leave time for the others.
+            request.extensions["timeout"] = {"connect": self._settings.tuning.timeout_s / (len(requests) + 1)}
+            with contextlib.suppress(httpx.ConnectError, httpx.ConnectTimeout):
                 return await self._status(self._client, request)
         return await self._status(self._client, last)
 

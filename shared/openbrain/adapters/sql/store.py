@@ -49,7 +49,7 @@ from openbrain.ports.retention import Retention
 from openbrain.ports.store.generations import Generations, IndexWriters
 from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
 from openbrain.ports.store.memories import Memories, Past, Usage
-from openbrain.ports.store.operations import Leases, Operations
+from openbrain.ports.store.operations import AllLeases, Operations
 from openbrain.ports.store.outbox import Outbox
 from openbrain.ports.store.signals import Broadcasts, Halts, Signals
 from openbrain.ports.store.tenants import ApiKeys, Workspaces
@@ -99,7 +99,7 @@ class SqlStore:
         self.policies: Policies = SqlPolicies(database, clock)
         self.cleansing: Cleansing = SqlCleansing(database, clock)
         self.retention: Retention = SqlRetention(database, clock)
-        self.leases: Leases = SqlLeases(database)
+        self.leases: AllLeases = SqlLeases(database)
         self.groups: Groups = SqlGroups(database, clock)
         self.vault: Vault = SqlVault(database, clock)
         self.ticks: Ticks = SqlTicks(database, clock)

@@ -3,11 +3,22 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import CURSOR, Answer, Body, TextLabels, judged_apart
-from openbrain.contract.brain.filters import BrowseQuery, SessionQuery, SubjectFilters, without_nulls
+from openbrain.contract.brain.filters import (
+    Agents,
+    AnyTags,
+    BrowseQuery,
+    Scopes,
+    SessionQuery,
+    Sources,
+    Speakers,
+    SubjectFilters,
+    Types,
+    without_nulls,
+)
 from openbrain.domain import limits
 from openbrain.domain.events.submission import (
     Agent,
@@ -140,12 +151,28 @@ def _not_least(value: object) -> object:
     return value
 
 
+def _some(values: tuple[str, ...]) -> tuple[str, ...]:
+    if not values:
+        raise ValueError("must not be empty: leave it out for all")
+    return values
+
+
+Some = AfterValidator(_some)
+"""A list that turned out empty would select all, so it is refused where the selected memories end."""
+
+
 class BulkBody(SubjectFilters, extra="forbid"):
     """The memories to end: all that `GET /v1/brain/list` lists with these filters. At least one filter is needed;
     unknown members are refused."""
 
     selecting = frozenset(SubjectFilters.model_fields)
 
+    type: Annotated[Types, Some] = ()
+    source: Annotated[Sources, Some] = ()
+    tags: Annotated[AnyTags, Some, Field(description="Memories with at least one of these.")] = ()
+    agent_id: Annotated[Agents, Some, Field(description="The author.")] = ()
+    speaker: Annotated[Speakers, Some, Field(description="The speaker.")] = ()
+    include_scopes: Annotated[Scopes, Some] = ()
     min_confidence: Annotated[
         None,
         BeforeValidator(_not_least),

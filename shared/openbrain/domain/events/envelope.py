@@ -96,5 +96,6 @@ def first_problem(error: ValidationError) -> tuple[str, str]:
     problem = error.errors(include_input=False, include_url=False)[0]
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "string_pattern_mismatch":
-        message = _PATTERNS.get(problem["ctx"]["pattern"], message)
+        of_cursor = "must be a cursor as the answer before gave it: without one, the first page is shown"
+        message = of_cursor if "cursor" in problem["loc"] else _PATTERNS.get(problem["ctx"]["pattern"], message)
     return ".".join(str(part) for part in problem["loc"]), message

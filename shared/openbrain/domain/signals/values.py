@@ -121,6 +121,13 @@ class HaltScope(StrEnum):
     ORG = "org"
     WORKSPACE = "workspace"
 
+    def concerns(self, of: tuple[str | None, str | None], org: str | None, project: str | None) -> bool:
+        """True if an agent that works in that org and project is in this scope of the org and project `of`. '' for
+        unknown, which counts as inside."""
+        same_org = not org or org == of[0]
+        same_project = not project or project == of[1]
+        return self is HaltScope.WORKSPACE or (same_org and (self is HaltScope.ORG or same_project))
+
 
 class HaltState(StrEnum):
     """The state of a halt."""
@@ -237,10 +244,7 @@ class Halt:
 
     def concerns(self, org: str, project: str) -> bool:
         """True if an agent that works there is in its scope. '' for unknown, which counts as inside."""
-        if self.scope is HaltScope.WORKSPACE:
-            return True
-        same_org = not org or org == self.org
-        return same_org if self.scope is HaltScope.ORG else same_org and (not project or project == self.project)
+        return self.scope.concerns((self.org, self.project), org, project)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -119,3 +119,11 @@ class Leases(Protocol):
 
     async def release(self, name: str, holder: str) -> None:
         """Release the lease now, if we hold it."""
+
+
+class AllLeases(Leases, Protocol):
+    """The leases of every process."""
+
+    async def end_all(self) -> None:
+        """End all leases, the holds of operations and ticks, and the entries of index writers. Only while no other
+        process uses the database."""

@@ -14,7 +14,7 @@ from openbrain.ports.retention import Retention
 from openbrain.ports.store.generations import Generations, IndexWriters
 from openbrain.ports.store.index_entries import ExpectedEntries, IndexMarks, Vectors
 from openbrain.ports.store.memories import Memories, Past, Usage
-from openbrain.ports.store.operations import Leases, Operations
+from openbrain.ports.store.operations import AllLeases, Operations
 from openbrain.ports.store.outbox import Outbox
 from openbrain.ports.store.signals import Broadcasts, Halts, Signals
 from openbrain.ports.store.tenants import ApiKeys, Workspaces
@@ -50,7 +50,7 @@ class Store(Protocol):
     policies: Policies
     cleansing: Cleansing
     retention: Retention
-    leases: Leases
+    leases: AllLeases
     groups: Groups
     vault: Vault
     ticks: Ticks

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from openbrain.domain.access.visibility import Viewer
+from openbrain.domain.access.visibility import NEVER, Viewer
 from openbrain.domain.signals.values import Severity
 
 
@@ -71,12 +71,14 @@ class Webhooks(Protocol):
     async def remove_webhook(self, workspace_id: str, webhook_id: str) -> bool:
         """Remove it and its dead letters. False if there is none."""
 
-    async def due_webhooks(self, now: int, limit: int, after: str = "") -> Sequence[Webhook]:
+    async def due_webhooks(self, now: int, limit: int, after: str = "", latest: int = NEVER) -> Sequence[Webhook]:
         """List enabled webhooks whose next attempt is due and whose workspace has broadcasts behind their cursor, by
-        id: first those behind the id `after`, so that each has its turn."""
+        id: first those behind the id `after`, so that each has its turn. An attempt planned for a time after `latest`
+        is due: the clock was ahead then."""
 
-    async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
-        """Record that everything up to `seq` was delivered or did not concern it. The cursor never decreases."""
+    async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> bool:
+        """Record that everything up to `seq` was delivered or did not concern it. The cursor never decreases. False if
+        the webhook was removed or disabled meanwhile."""
 
     async def webhook_passed(self, webhook_id: str, seq: int) -> None:
         """Move the cursor to `seq`: nothing up to there concerns this webhook."""

@@ -299,6 +299,8 @@ class Consumer:
     async def renew(self) -> None:
         """Renew the leases of all pending entries; forget those that are no longer ours. Raises redis-py's errors."""
         if not self.held:
+            if not self.group.is_replay:
+                await self.group.be_seen()
             return
         for entry in await self.group.renew(list(self.held)):
             if entry in self.held and entry not in self._settling:

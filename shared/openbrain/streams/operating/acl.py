@@ -6,7 +6,7 @@ stream of its workspace; a subscriber reads the broadcasts of its workspace. The
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from openbrain.domain.errors import Invalid
@@ -26,6 +26,7 @@ _GREETING = (
 )
 _WATCHES = "+info +time +exists +xlen +xinfo +xpending"
 _READS = f"{_WATCHES} +xrange +xreadgroup +xack +xclaim +xgroup +hget +hset +hdel +evalsha +eval"
+_PRODUCER = "producer-"
 _WORKSPACE = re.compile(r"[A-Za-z0-9_-]+")
 _FOREIGN = re.compile(r"[A-Za-z0-9_.:/-]+")
 _GROUPS = {group: [spec for spec in STREAMS if group in spec.groups] for spec in STREAMS for group in spec.groups}
@@ -63,6 +64,11 @@ def users(prefix: str = "", workspaces: Sequence[str] = (), foreign: Sequence[st
     ]
 
 
+def workspaces_of(names: Iterable[str]) -> set[str]:
+    """Return the workspaces that have a producer among users of these names."""
+    return {name.removeprefix(_PRODUCER) for name in names if name.startswith(_PRODUCER)}
+
+
 def acl_file(users: Sequence[User], passwords: Mapping[str, str]) -> str:
     """Return the text of the `aclfile`: it contains passwords only as SHA-256, and the default user is off."""
     lines = ["user default off resetkeys resetchannels -@all"]
@@ -79,7 +85,8 @@ def page() -> str:
 _INTRODUCTION = """# Users of the stream server
 
 `openbrain acl --write FOLDER --workspace team-a` writes `users.acl` for Redis' `aclfile` (or Valkey's), and next to it
-a file with the passwords that only you can read; passwords already in that file are kept. The rules are generated from
+a file with the passwords that only you can read; passwords already in that file are kept, and so are the users of the
+workspaces there: to remove a workspace, remove the lines of its producer and subscriber. The rules are generated from
 the table of streams. Every service, producer and subscriber has its own user; the user `default` is off. Needs Redis 7
 or Valkey 8: the rules use selectors."""
 
@@ -149,7 +156,7 @@ def _producer(prefix: str) -> User:
 def _of_workspaces(prefix: str, workspaces: Sequence[str]) -> Iterator[User]:
     for workspace in workspaces:
         streams = [f"{prefix}{spec.name}.{workspace}" for spec in (SUBMITTED, SIGNAL_RAISED)]
-        yield User(f"producer-{workspace}", _appends(streams), f"appends for the workspace {workspace} alone")
+        yield User(f"{_PRODUCER}{workspace}", _appends(streams), f"appends for the workspace {workspace} alone")
         yield _subscriber(prefix, workspace)
 
 

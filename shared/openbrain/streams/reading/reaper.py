@@ -28,7 +28,7 @@ class LeaseRenewal:
     async def run(self) -> None:
         """Renew leases until the service is closed."""
         error_state = ErrorState("renew leases", self._period / 4, self.runtime.until_closed)
-        pause = self._period
+        pause = min(1.0, self._period)  # soon, so that a new replica is seen
         while not await self.runtime.until_closed(pause):
             self.runtime.heartbeat("renew leases", 60 + self._period)
             try:

@@ -69,6 +69,8 @@ def stamp(changed_at: int, now: int) -> int:
 class Index(Accountable, Replaceable, Protocol):
     """An index as needed by reconciliation; both index ports satisfy it."""
 
+    builder: str
+
     async def write(self, name: str, entries: Sequence[Tombstone]) -> Mapping[str, Exception]:
         """Write through the fence."""
 

@@ -14,7 +14,7 @@ from openbrain.domain.access.permissions import Permission
 from openbrain.domain.access.visibility import Viewer
 from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
 from openbrain.domain.ids import uuid7
-from openbrain.domain.memory import MICROSECONDS, Memory
+from openbrain.domain.memory import DAY, MICROSECONDS, Memory
 from openbrain.ports.agents import Message
 from openbrain.ports.http import Address
 from openbrain.ports.store.operations import Operation
@@ -97,6 +97,22 @@ async def world(store: SqlStore, database: Database, clock: FakeClock) -> World:
     await store.api_keys.create_key(made, hash_secret(secret))
     taker = Taker()
     return World(store, database, clock, made.id, taker, Posting(store, taker, clock, (10, 60)))
+
+
+async def test_one_that_is_removed_is_posted_nothing_more(world: World) -> None:
+    rows = [memory(f"m{n}", id=uuid7(START + n)) for n in range(3)]
+    await put(world.database, *rows)
+    query = await world.query()
+    await world.found(query, *rows)
+
+    class Leaving(Taker):
+        async def post(self, webhook: Address, seq: int, body: bytes) -> None:
+            await super().post(webhook, seq, body)
+            await world.store.standing_queries.remove_query(ADA, query.id)
+
+    taker = Leaving()
+    await post_due(Posting(world.store, taker, world.clock, (10, 60)), 9)
+    assert taker.said == ["m0"]
 
 
 async def test_each_match_is_posted_once_in_order_and_nothing_else(world: World) -> None:
@@ -253,6 +269,20 @@ async def test_a_webhook_that_answers_slowly_does_not_hold_up_a_round(
         await world.round()
         posted.append(list(world.taker.said))
     assert posted == [["m0"], ["m0", "m1"], ["m0", "m1", "m2"], ["m0", "m1", "m2"]]
+
+
+async def test_an_attempt_planned_by_a_clock_that_was_ahead_is_due(world: World) -> None:
+    row, query = memory("m", id=uuid7(START)), await world.query()
+    await put(world.database, row)
+    await world.found(query, row)
+    world.taker.error = TryLater("the webhook answered 500")
+    world.clock.advance(DAY)
+    await world.round()
+    world.clock.advance(-DAY)
+    world.taker.error = None
+
+    assert await world.round() == 1
+    assert [seq for _, seq, _ in world.taker.posts] == [1]
 
 
 async def test_each_has_its_turn_although_more_are_due_than_are_posted_to_at_once(world: World) -> None:

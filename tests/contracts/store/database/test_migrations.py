@@ -3,9 +3,12 @@ once."""
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -194,6 +197,41 @@ def test_a_newer_schema_is_left_alone(database_url: str) -> None:
     for change in (commands.upgrade, lambda url: commands.downgrade(url, "0001")):
         with pytest.raises(SetupError, match="9999"):
             change(database_url)
+
+
+def test_services_wait_for_their_schema_and_run_on_a_later_one(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else none of them could start on the schema of the next version: neither a further replica, nor by going back."""
+    assert "openbrain db upgrade" in commands.wait_for_schema(database_url, 0)[0]
+    commands.upgrade(database_url, "0001")
+    upgrading = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: commands.upgrade(database_url))
+    monkeypatch.setattr(commands, "time", upgrading)
+    assert commands.wait_for_schema(database_url, 60) == ()
+    with connected(database_url) as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    assert commands.wait_for_schema(database_url, 0) == ()
+
+
+def test_a_migration_that_was_killed_is_repeated(mariadb_url: str) -> None:
+    """MariaDB commits each change of a table by itself, before the migration is recorded."""
+    steps = [step for step in commands._known() if step is not None][::-1]
+    commands.upgrade(mariadb_url, steps[0])
+    for before, step in pairwise(steps):
+        commands.upgrade(mariadb_url, step)
+        with connected(mariadb_url) as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = :before"), {"before": before})
+    commands.upgrade(mariadb_url)
+    with connected(mariadb_url) as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": False})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_a_table_of_another_program_is_not_taken_for_ours(mariadb_url: str) -> None:
+    with connected(mariadb_url) as connection:
+        connection.execute(text("CREATE TABLE leases (id INTEGER PRIMARY KEY)"))
+    with pytest.raises(SetupError, match="a database of its own"):
+        commands.upgrade(mariadb_url)
 
 
 def test_several_processes_upgrade_at_once(database_url: str) -> None:

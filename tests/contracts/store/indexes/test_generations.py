@@ -13,6 +13,7 @@ from openbrain.adapters.sql.schema.tables import index_generations
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.ports.store.generations import Generation, IndexKind, IndexWriter
+from openbrain.usecases.indexes.index_writers import writable
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import FakeClock, write
 from tests.support.waiting import PATIENCE_S
@@ -100,6 +101,16 @@ async def test_one_is_built_beside_the_one_that_serves(store: SqlStore, elsewher
     assert await elsewhere.generations.written(IndexKind.VECTOR) == [VECTOR]
     assert await elsewhere.generations.generations() == [TEXT, built, VECTOR]
     assert await elsewhere.generations.generations(IndexKind.VECTOR) == [VECTOR]
+
+
+async def test_one_built_after_the_clock_was_set_back_is_the_newest(store: SqlStore, clock: FakeClock) -> None:
+    """Writers of its builder would refuse to write until the clock has caught up."""
+    await store.generations.ensure(TEXT)
+    clock.advance(-86_400_000_000)
+
+    built = await store.generations.begin(replace(TEXT, name="text-2", builder="t2"))
+
+    assert writable(await store.generations.written(IndexKind.TEXT), IndexKind.TEXT, "t2") == [built]
 
 
 async def test_one_of_a_kind_is_built_at_a_time(store: SqlStore, elsewhere: SqlStore) -> None:

@@ -12,6 +12,7 @@ from openbrain.adapters.sql.signals.webhooks import SqlWebhooks
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import DAY
 from openbrain.domain.signals.values import Severity
 from openbrain.ports.store.tenants import Workspace
 from openbrain.ports.store.webhooks import Webhook, WebhookDeadLetter
@@ -107,6 +108,16 @@ async def test_a_cursor_only_rises_and_a_success_forgets_the_failures(store: Sql
     assert due == replace(made, cursor=2, delivered_at=START + 11)
     await store.webhooks.webhook_delivered(made.id, 3, START + 14)
     assert await store.webhooks.due_webhooks(START + 15, 10) == []
+
+
+async def test_an_attempt_planned_by_a_clock_that_was_ahead_is_due(store: SqlStore, database: Database) -> None:
+    made = await store.webhooks.add_webhook(webhook(), MOST)
+    await broadcast_up_to(database, 1)
+    await store.webhooks.webhook_failed(made.id, 1, START + DAY, "no answer")
+
+    assert await store.webhooks.due_webhooks(START, 10, latest=START + DAY) == []
+    (due,) = await store.webhooks.due_webhooks(START, 10, latest=START + DAY - 1)
+    assert due.id == made.id
 
 
 async def test_what_is_given_up_is_kept_and_does_not_hold_up_the_next(store: SqlStore, database: Database) -> None:

@@ -126,6 +126,17 @@ async def test_one_that_waits_for_others_is_left_alone_for_a_moment(store: SqlSt
     assert await store.operations.hold_operation("other", 30, KINDS) is not None
 
 
+async def test_one_that_waits_goes_on_although_the_clock_was_set_back(store: SqlStore, clock: FakeClock) -> None:
+    made = await queued(store, clock)
+    await store.operations.hold_operation("me", 30, KINDS)
+    await store.operations.advance_operation(made.id, "me", Progress(done=0, waits=True))
+
+    await age_holds(store, -3600)
+
+    assert await store.operations.hold_operation("other", 30, KINDS) is not None
+    assert await store.operations.hold_operation("me", 30, KINDS) is None, "a hold is not a pause"
+
+
 async def test_what_ends_keeps_its_result_and_loses_its_traces(store: SqlStore, clock: FakeClock) -> None:
     made = await queued(store, clock, request={"ids": ["a"], "traces": {"contents": ["hash"]}})
     await store.operations.hold_operation("me", 30, KINDS)

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,11 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema.tables import outbox
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.domain.ids import uuid7
+from openbrain.ports.store.generations import IndexKind
+from openbrain.ports.store.operations import Operation
+from openbrain.ports.store.tenants import Workspace
+from openbrain.ports.store.vault import TickJob
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import FakeClock
 from tests.support.waiting import PATIENCE_S
@@ -119,6 +125,29 @@ async def test_a_lease_is_given_back_by_its_holder_only(store: SqlStore, elsewhe
 
     assert await elsewhere.leases.acquire("relay", "b", 60)
     await store.leases.release("nothing", "a")
+
+
+async def test_all_that_processes_hold_ends_where_they_are_gone(store: SqlStore, clock: FakeClock) -> None:
+    await store.workspaces.create_workspace(Workspace(id="w", name="w", created_at=clock.now()))
+    job = TickJob(id=uuid7(clock.now()), workspace_id="w", slot=None, actor="ada")
+    later = replace(job, id=uuid7(clock.now() + 1))
+    operation = Operation(id=uuid7(clock.now()), workspace_id="w", kind="count", actor="ada")
+    await store.operations.start_operation(operation)
+    for each in (job, later):
+        await store.ticks.request_tick(each)
+        assert await store.ticks.hold_tick(each.id, "gone", 600)
+    assert await store.ticks.put_off_tick(later.id, "gone", 600, "the disk is full")
+    assert await store.operations.hold_operation("gone", 600, {"count"})
+    assert await store.leases.acquire("relay", "gone", 600)
+    await store.index_writers.confirm("gone", IndexKind.TEXT, "t1", 600)
+
+    await store.leases.end_all()
+
+    assert await store.leases.acquire("relay", "next", 600)
+    assert await store.operations.hold_operation("next", 600, {"count"})
+    assert await store.index_writers.writers(IndexKind.TEXT) == []
+    assert await store.ticks.announce_ticks(clock.now(), 9) == 1, "one that is put off stays so"
+    assert await store.ticks.hold_tick(job.id, "next", 600)
 
 
 async def test_holders_are_told_apart_exactly(store: SqlStore) -> None:

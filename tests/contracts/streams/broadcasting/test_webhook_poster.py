@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from openbrain.adapters.network.webhook_poster import HttpPoster, Resolve
@@ -124,6 +125,23 @@ async def test_one_that_does_not_answer_or_is_not_there_is_tried_later(hook: Rec
     async with poster(nowhere) as http:
         with pytest.raises(TryLater, match="no address"):
             await http.post(webhook(f"http://{HOST}/"), 7, BODY)
+
+
+async def test_an_address_that_does_not_answer_leaves_time_for_the_next() -> None:
+    """As that of a host that is down, or of a network that swallows packets."""
+    tried: list[tuple[str, float]] = []
+
+    def network(request: httpx.Request) -> httpx.Response:
+        tried.append((request.url.host, request.extensions["timeout"]["connect"]))
+        if request.url.host != "192.0.2.3":
+            raise httpx.ConnectTimeout("no answer")
+        return httpx.Response(204)
+
+    async with poster(at("2001:db8::1", "192.0.2.2", "192.0.2.3"), timeout_s=4) as http:
+        http._client = httpx.AsyncClient(transport=httpx.MockTransport(network))
+        await http.post(webhook(f"http://{HOST}/"), 7, BODY)
+        assert [host for host, _ in tried] == ["2001:db8::1", "192.0.2.2", "192.0.2.3"]
+        assert sum(seconds for _, seconds in tried[:2]) == 2, "half of the time is left for the last"
 
 
 @pytest.mark.parametrize("label", ["a" * 64, "a."])

@@ -8,7 +8,7 @@ import pytest
 
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
-from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.domain.signals.values import HaltScope, Severity, Step
 from openbrain.ports.http import Address
 from openbrain.ports.store.webhooks import Webhook
@@ -69,6 +69,30 @@ async def test_it_is_given_what_was_told_since_in_order_and_once(store: SqlStore
     assert found.delivered_at is not None
 
 
+@pytest.mark.parametrize("removed", [False, True])
+async def test_one_that_is_removed_or_disabled_is_given_nothing_more(store: SqlStore, removed: bool) -> None:
+    await workspace(store)
+    made = await hooked(store)
+    for number in range(3):
+        await raise_one(store, content=f"number {number}")
+
+    class Leaving(Taker):
+        async def post(self, webhook: Address, seq: int, body: bytes) -> None:
+            await super().post(webhook, seq, body)
+            if removed:
+                await store.webhooks.remove_webhook("w1", made.id)
+            else:
+                await store.webhooks.enable_webhook("w1", made.id, enabled=False)
+
+    taker = Leaving()
+    assert await post(store, taker) == 1
+    assert [seq for seq, _ in taker.posts] == [1]
+    if not removed:
+        await store.webhooks.enable_webhook("w1", made.id, enabled=True)
+        assert await post(store, again := Taker()) == 2
+        assert [seq for seq, _ in again.posts] == [2, 3]
+
+
 async def test_it_hears_of_its_orgs_and_of_what_was_strong_enough_to_its_end(store: SqlStore) -> None:
     await workspace(store)
     taker, _ = Taker(), await hooked(store, orgs=("acme",), without_org=False, min_severity=Severity.CRITICAL)
@@ -120,6 +144,15 @@ async def test_one_that_takes_nothing_is_tried_again_later_and_in_the_end_given_
     taker.error = None
     assert await post(store, taker) == 1, "the next broadcast has its own attempts"
     assert [seq for seq, _ in taker.posts] == [2]
+
+
+async def test_an_attempt_planned_by_a_clock_that_was_ahead_is_made(store: SqlStore) -> None:
+    await workspace(store)
+    taker, made = Taker(), await hooked(store)
+    await raise_one(store)
+    await store.webhooks.webhook_failed(made.id, 1, await store.time() + DAY, "no answer")
+
+    assert await post_due(store, Posting(store, taker, BACKOFF_S), 10) == 1
 
 
 async def test_an_address_that_the_rules_refuse_is_given_up_at_once(store: SqlStore) -> None:

@@ -48,6 +48,22 @@ def served_by(port: int) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S, verify=False)
 
 
+async def test_a_service_without_work_counts_as_running(url: str) -> None:
+    """Redis 7.0 neither creates nor notices a consumer whose reads find nothing: operators would see no replica."""
+    settings = scaled(url, lease_s=0.6)
+    async with looking(settings) as looks:
+
+        async def consumers() -> list[Any]:
+            return list(await looks.client.xinfo_consumers(looks.stream, looks.group))
+
+        async with started(service(settings, Seen())):
+            await eventually(consumers)
+            (consumer,) = await consumers()
+            await looks.client.xgroup_delconsumer(looks.stream, looks.group, consumer["name"])
+            await eventually(consumers)
+        assert await consumers() == []
+
+
 async def test_faststream_runs_a_room_and_ends_it_cleanly(url: str, tmp_path: Path) -> None:
     settings, port = scaled(url, lease_s=60), free_port()
     command = [str(Path(sys.executable).parent / "faststream"), "run", "tests.support.streams.service:app"]

@@ -31,7 +31,7 @@ from openbrain.ports.store.tenants import CLOSE, UNLIMITED, Workspace, Workspace
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue, successor
 from openbrain.usecases.remember import expiry
 from openbrain_api.handlers.admin.operations import accepted, new_operation, operators_only, planned, workspace_of
-from openbrain_api.http.parsing import found, next_cursor, position
+from openbrain_api.http.parsing import found, page_of, position
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
 
@@ -69,9 +69,10 @@ async def workspaces(call: Call[Nothing, WorkspacesQuery]) -> Response:
     """
     operators_only(call, "workspaces are made and listed with")
     query = call.query
-    rows = await _counted(call, await call.api.store.workspaces.workspaces(query.limit, query.cursor or ""))
-    last = rows[-1].id if len(rows) == query.limit else None
-    return respond_page(WorkspaceList(workspaces=tuple(rows), count=len(rows), next_cursor=last))
+    rows = await call.api.store.workspaces.workspaces(query.limit + 1, query.cursor or "")
+    shown = tuple(await _counted(call, rows[: query.limit]))
+    last = shown[-1].id if len(rows) > query.limit else None
+    return respond_page(WorkspaceList(workspaces=shown, count=len(shown), next_cursor=last))
 
 
 @Route("PATCH", "/v1/admin/workspaces/{id}", permission=Permission.ADMIN, response=WorkspaceAnswer, problems=(404,))
@@ -167,9 +168,9 @@ async def keys(call: Call[Nothing, KeysQuery]) -> Response:
     """List the workspace's keys, newest first."""
     query = call.query
     workspace_id = workspace_of(call, query.workspace_id, "keys")
-    rows = await call.api.store.api_keys.keys(workspace_id, query.limit, position(query.cursor))
+    rows = await call.api.store.api_keys.keys(workspace_id, query.limit + 1, position(query.cursor))
+    rows, following = page_of(rows, query.limit)
     shown = tuple(KeyAnswer.of(key, permissions=sorted(key.permissions)) for key in rows)
-    following = next_cursor([(key.created_at, key.id) for key in rows], query.limit)
     return respond_page(KeyList(keys=shown, count=len(shown), next_cursor=following))
 
 

@@ -29,12 +29,12 @@ async def operations(call: Call[Nothing, OperationsQuery]) -> Response:
     query = call.query
     rows = await call.api.store.operations.operations(
         workspace_of(call, query.workspace_id, "operations"),
-        query.limit,
+        query.limit + 1,
         kinds=query.kind,
         statuses=query.status,
         before=parsing.position(query.cursor),
     )
-    following = parsing.next_cursor([(row.created_at, row.id) for row in rows], query.limit)
+    rows, following = parsing.page_of(rows, query.limit)
     shown = tuple(shown_operation(row) for row in rows)
     return respond_page(OperationList(operations=shown, count=len(shown), next_cursor=following))
 

@@ -107,10 +107,10 @@ async def subscribers(call: Call[Nothing, SubscribersQuery]) -> Response:
     within_s = query.within_s or round(call.api.settings.server.tuning.listening_s)
     since = call.api.clock.now() - within_s * MICROSECONDS
     rows = await call.api.store.broadcasts.subscribers(
-        call.actor.workspace_id, since, query.limit, query.cursor or "", viewer=call.actor.viewer()
+        call.actor.workspace_id, since, query.limit + 1, query.cursor or "", viewer=call.actor.viewer()
     )
-    shown = tuple(SubscriberAnswer.of(row) for row in rows)
-    following = rows[-1].agent_id if len(rows) == query.limit else None
+    shown = tuple(SubscriberAnswer.of(row) for row in rows[: query.limit])
+    following = shown[-1].agent_id if len(rows) > query.limit else None
     return respond_page(SubscriberList(subscribers=shown, count=len(shown), next_cursor=following))
 
 

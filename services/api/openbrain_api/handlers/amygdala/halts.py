@@ -29,9 +29,9 @@ async def halts(call: Call[Nothing, HaltsQuery]) -> Response:
     """List halts, newest first."""
     query = call.query
     rows = await call.api.store.halts.halts(
-        call.actor.viewer(), query.limit, states=query.state, before=parsing.position(query.cursor)
+        call.actor.viewer(), query.limit + 1, states=query.state, before=parsing.position(query.cursor)
     )
-    following = parsing.next_cursor([(row.raised_at, row.id) for row in rows], query.limit)
+    rows, following = parsing.page_of(rows, query.limit, "raised_at")
     shown = tuple(HaltAnswer.of(row) for row in rows)
     return respond_page(HaltList(halts=shown, count=len(shown), next_cursor=following))
 

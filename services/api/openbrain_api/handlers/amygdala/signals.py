@@ -86,9 +86,9 @@ async def signals(call: Call[Nothing, SignalsQuery]) -> Response:
     query = call.query
     call.actor.may_ask_for(query.org or "")
     rows = await call.api.store.signals.signals(
-        call.actor.viewer(), query.filter(), query.limit, before=parsing.position(query.cursor)
+        call.actor.viewer(), query.filter(), query.limit + 1, before=parsing.position(query.cursor)
     )
-    following = parsing.next_cursor([(row.first_raised_at, row.id) for row in rows], query.limit)
+    rows, following = parsing.page_of(rows, query.limit, "first_raised_at")
     shown = tuple(SignalAnswer.of(row) for row in rows)
     return respond_page(SignalList(signals=shown, count=len(shown), next_cursor=following))
 

@@ -24,7 +24,7 @@ from openbrain.domain.signals.webhook_rules import checked_url, new_secret
 from openbrain.domain.times import to_datetime
 from openbrain.ports.store.webhooks import Webhook
 from openbrain.usecases.auth import OPERATORS
-from openbrain_api.http.parsing import found, id_in, next_cursor, position
+from openbrain_api.http.parsing import found, id_in, page_of, position
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
 
@@ -74,8 +74,8 @@ async def create_webhook(call: Call[WebhookBody, Nothing]) -> Response:
 async def webhooks(call: Call[Nothing, WebhooksQuery]) -> Response:
     """List the workspace's webhooks, oldest first."""
     query = call.query
-    rows = await call.api.store.webhooks.webhooks(call.actor.workspace_id, query.limit, position(query.cursor))
-    following = next_cursor([(row.created_at, row.id) for row in rows], query.limit)
+    rows = await call.api.store.webhooks.webhooks(call.actor.workspace_id, query.limit + 1, position(query.cursor))
+    rows, following = page_of(rows, query.limit)
     shown = tuple(_shown(row, WebhookAnswer) for row in rows)
     return respond_page(WebhookList(webhooks=shown, count=len(shown), next_cursor=following))
 
@@ -131,10 +131,11 @@ async def webhook_letters(call: Call[Nothing, WebhookLettersQuery]) -> Response:
     """List the dead letters of a webhook."""
     webhook, query = await _named(call), call.query
     rows = await call.api.store.webhook_letters.webhook_dead_letters(
-        webhook.workspace_id, webhook.id, query.limit, query.after
+        webhook.workspace_id, webhook.id, query.limit + 1, query.after
     )
-    shown = tuple(WebhookLetter.of(row, at=to_datetime(row.at) if row.at else None) for row in rows)
-    following = rows[-1].seq if len(rows) == query.limit else None
+    letters = rows[: query.limit]
+    shown = tuple(WebhookLetter.of(row, at=to_datetime(row.at) if row.at else None) for row in letters)
+    following = letters[-1].seq if len(rows) > query.limit else None
     return respond_page(WebhookLetters(dead_letters=shown, count=len(shown), next_after=following))
 
 

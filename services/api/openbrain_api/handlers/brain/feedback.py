@@ -56,9 +56,9 @@ async def review(call: Call[Nothing, ReviewQuery]) -> Response:
     viewer = call.actor.viewer()
     condition = visible(viewer, Criteria(org=query.org or "", project=query.project or "", only_project=True), now)
     rows = await call.api.store.usage.unused(
-        condition, now - query.days * DAY, query.limit, parsing.position(query.cursor)
+        condition, now - query.days * DAY, query.limit + 1, parsing.position(query.cursor)
     )
+    rows, following = parsing.page_of(rows, query.limit)
     shown = await memories_json(rows, now, call.api.chains, viewer)
-    following = parsing.next_cursor([(row.created_at, row.id) for row in rows], query.limit)
     data = {"memories": orjson.Fragment(orjson.dumps([*shown.values()])), "count": len(rows)}
     return respond({**data, "next_cursor": following}, data)

@@ -106,11 +106,11 @@ async def listing(call: Call[Nothing, ListQuery]) -> Response:
     viewer = await call.viewer(query.session_id)
     condition = visible(viewer, query.criteria(), now)
     rows = await call.api.store.memories.listing(
-        condition, query.limit, parsing.position(query.cursor), archived=query.include_archived
+        condition, query.limit + 1, parsing.position(query.cursor), archived=query.include_archived
     )
+    rows, following = parsing.page_of(rows, query.limit)
     shown = await memories_json(rows, now, call.api.chains, viewer)
     data = {"memories": orjson.Fragment(orjson.dumps([*shown.values()])), "count": len(rows)}
-    following = parsing.next_cursor([(row.created_at, row.id) for row in rows], query.limit)
     return respond({**data, "next_cursor": following}, data)
 
 

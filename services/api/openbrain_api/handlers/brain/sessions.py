@@ -81,12 +81,12 @@ async def sessions(call: Call[Nothing, SessionsQuery]) -> Response:
     query = call.query
     rows = await call.api.store.sessions.sessions(
         _agent(call, query.agent_id).viewer(),
-        query.limit,
+        query.limit + 1,
         parsing.position(query.cursor),
         project=query.project or "",
         open_only=query.open,
     )
-    following = parsing.next_cursor([(row.started_at, row.id) for row in rows], query.limit)
+    rows, following = parsing.page_of(rows, query.limit, "started_at")
     shown = tuple(_shown(row) for row in rows)
     return respond_page(SessionList(sessions=shown, count=len(shown), next_cursor=following))
 

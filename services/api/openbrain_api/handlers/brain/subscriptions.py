@@ -26,7 +26,7 @@ from openbrain.ports.store.generations import IndexKind
 from openbrain.ports.subscriptions import QueryWebhook, Replay, StandingQuery
 from openbrain.settings.webhooks import Webhooks
 from openbrain.usecases.auth import Actor
-from openbrain_api.http.parsing import found, id_in, next_cursor, position
+from openbrain_api.http.parsing import found, id_in, page_of, position
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
 
@@ -74,9 +74,9 @@ async def create_subscription(call: Call[SubscriptionBody, Nothing]) -> Response
 async def subscriptions(call: Call[Nothing, SubscriptionsQuery]) -> Response:
     """List the agent's subscriptions, oldest first."""
     query, viewer = call.query, _agent(call, call.query.agent_id).viewer()
-    rows = await call.api.store.standing_queries.queries(viewer, query.limit, position(query.cursor))
+    rows = await call.api.store.standing_queries.queries(viewer, query.limit + 1, position(query.cursor))
+    rows, following = page_of(rows, query.limit)
     shown = await _shown(call, rows)
-    following = next_cursor([(row.created_at, row.id) for row in rows], query.limit)
     return respond_page(SubscriptionList(subscriptions=shown, count=len(shown), next_cursor=following))
 
 

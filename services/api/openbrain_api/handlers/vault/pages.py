@@ -75,9 +75,10 @@ async def alarm_now(call: Call[Nothing, Nothing]) -> Response:
 async def files(call: Call[Nothing, VaultListQuery]) -> Response:
     """List a vault's files by name."""
     query, folder = call.query, vault_of(call)
-    listed = await asyncio.to_thread(folder_pages.listed, folder, query.path, query.limit, query.cursor)
-    cursor = listed[-1].path if len(listed) == query.limit else None
-    return respond({"path": query.path, "files": listed, "count": len(listed), "next_cursor": cursor})
+    listed = await asyncio.to_thread(folder_pages.listed, folder, query.path, query.limit + 1, query.cursor)
+    shown = listed[: query.limit]
+    cursor = shown[-1].path if len(listed) > query.limit else None
+    return respond({"path": query.path, "files": shown, "count": len(shown), "next_cursor": cursor})
 
 
 @Route("GET", "/vault/read", permission=Permission.VAULT_READ, response=VaultPage, problems=(404,))

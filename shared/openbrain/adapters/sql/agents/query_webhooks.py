@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, and_, select, update
+from sqlalchemy import Connection, RowMapping, and_, or_, select, update
 
 from openbrain.adapters.sql.agents.matches import of_open_keys
 from openbrain.adapters.sql.agents.standing_queries import query_from_row
@@ -11,6 +11,7 @@ from openbrain.adapters.sql.engine.database import Part
 from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.schema.agent_tables import mailboxes, standing_queries, standing_webhooks
 from openbrain.adapters.sql.schema.column_types import ERROR_CHARS
+from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.subscriptions import QueryWebhook, StandingQuery
 
@@ -27,11 +28,13 @@ class SqlQueryWebhooks(Part):
     async def webhooks_of(self, ids: Sequence[str]) -> Mapping[str, QueryWebhook]:
         return await self._read(_named, ids)
 
-    async def due(self, now: int, limit: int, after: str = "") -> Sequence[tuple[StandingQuery, QueryWebhook]]:
-        ids = await self._read(_waiting, now, limit, after)
+    async def due(
+        self, now: int, limit: int, after: str = "", latest: int = NEVER
+    ) -> Sequence[tuple[StandingQuery, QueryWebhook]]:
+        ids = await self._read(_waiting, now, limit, after, max(latest, now + _CLOSED_PAUSE))
         return await self._write(_open, ids, now) if ids else []
 
-    async def save_progress(self, webhook: QueryWebhook) -> None:
+    async def save_progress(self, webhook: QueryWebhook) -> bool:
         changed = {
             "cursor_seq": webhook.cursor,
             "attempts": webhook.attempts,
@@ -42,15 +45,16 @@ class SqlQueryWebhooks(Part):
         }
         table = standing_webhooks.c
         this = and_(table.id == webhook.id, table.cursor_seq <= webhook.cursor)
-        await self._change(update(standing_webhooks).where(this).values(**changed))
+        return await self._change(update(standing_webhooks).where(this).values(**changed)) > 0
 
 
-def _waiting(connection: Connection, now: int, limit: int, after: str) -> Sequence[str]:
+def _waiting(connection: Connection, now: int, limit: int, after: str, latest: int) -> Sequence[str]:
+    due = or_(standing_webhooks.c.next_attempt_at <= now, standing_webhooks.c.next_attempt_at > latest)
     query = (
         select(standing_webhooks.c.id)
         .join(standing_queries, standing_queries.c.id == standing_webhooks.c.id)
         .join(mailboxes, _BOX)
-        .where(standing_webhooks.c.next_attempt_at <= now, mailboxes.c.seq > standing_webhooks.c.cursor_seq)
+        .where(due, mailboxes.c.seq > standing_webhooks.c.cursor_seq)
         .order_by(standing_webhooks.c.id <= after, standing_webhooks.c.id)
         .limit(limit)
     )

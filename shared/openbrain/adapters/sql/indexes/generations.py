@@ -125,7 +125,9 @@ def _begin(connection: Connection, generation: Generation, now: int) -> Generati
             f"the {generation.kind} generation {building} is being built: let its operation end, "
             f"or cancel it, or drop it with `openbrain index drop {building}`"
         )
-    connection.execute(table.insert(), _row(generation, BUILDING, now))
+    # The newest decides who writes, also after the clock was set back.
+    newest = max((item.created_at for item in existing.values()), default=0)
+    connection.execute(table.insert(), _row(generation, BUILDING, max(now, newest + 1)))
     return _one(connection, generation.kind, generation.name)
 
 

@@ -23,14 +23,17 @@ from openbrain.adapters.sql.engine.mariadb import errors as mariadb_errors
 from openbrain.adapters.sql.engine.opening import parse
 from openbrain.adapters.sql.engine.sqlite import database as sqlite
 from openbrain.adapters.sql.engine.sqlite import errors as sqlite_errors
-from openbrain.adapters.sql.schema.health import examine
+from openbrain.adapters.sql.schema.health import examine, lacks_columns
 from openbrain.domain.errors import SetupError, TryLater
 
 HEAD = "head"
 _UPGRADE_S = 600.0
 """Seconds that an upgrade waits for another one."""
 _ANSWER_S = 10.0
+_FOREIGN = "a table of another program has the name of one of ours: give OpenBrain a database of its own"
 _POLL_S = 0.2
+_SCHEMA_POLL_S = 1.0
+"""Longer, because every replica of every service asks while one upgrades."""
 
 
 def upgrade(url: str, revision: str = HEAD) -> None:
@@ -52,6 +55,8 @@ def _migrate(url: str, step: Callable[[Config, str], None], revision: str) -> No
             raise SetupError(_newer(standing))
         step(_config(connection), revision)
         connection.commit()
+        if revision == HEAD and lacks_columns(connection):
+            raise SetupError(_FOREIGN)
 
 
 def current(url: str) -> str | None:
@@ -73,22 +78,33 @@ def checked(connection: Connection) -> tuple[str, str, tuple[str, ...]]:
     if revision not in known:
         problems = (_newer(revision),)
     elif revision != known[0]:
-        problems = (f"the schema is at revision {revision or 'none'}, not {known[0]}: run `openbrain db upgrade`",)
+        problems = (_older(revision),)
     return product, version, problems
 
 
-def wait(url: str, seconds: float) -> None:
-    """Return as soon as the database answers; `TryLater` if it does not within `seconds`."""
+def wait(url: str, seconds: float) -> str | None:
+    """Return the revision of the schema as soon as the database answers; `TryLater` if it does not within `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         try:
-            current(url)
+            return current(url)
         except TryLater:
             if time.monotonic() + _POLL_S > deadline:
                 raise
-        else:
-            return
         time.sleep(_POLL_S)
+
+
+def wait_for_schema(url: str, seconds: float) -> tuple[str, ...]:
+    """Return as soon as services of this version can run on the schema, else after `seconds`, with the reason.
+
+    They can on a later schema: migrations only add. `TryLater` if the database can't be reached.
+    """
+    deadline = time.monotonic() + seconds
+    while (revision := wait(url, deadline - time.monotonic())) in _known()[1:]:
+        if time.monotonic() + _SCHEMA_POLL_S > deadline:
+            return (_older(revision),)
+        time.sleep(_SCHEMA_POLL_S)
+    return ()
 
 
 @contextmanager
@@ -151,6 +167,10 @@ def _known() -> list[str | None]:
 
 def _revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
+
+
+def _older(revision: str | None) -> str:
+    return f"the schema is at revision {revision or 'none'}, not {_known()[0]}: run `openbrain db upgrade`"
 
 
 def _newer(revision: str | None) -> str:

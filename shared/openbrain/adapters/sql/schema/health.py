@@ -63,11 +63,16 @@ def _collation_problems(connection: Connection) -> Sequence[str]:
     ]
 
 
-def _schema_problems(connection: Connection) -> Sequence[str]:
+def lacks_columns(connection: Connection) -> bool:
+    """True if a table is missing, or a column of one."""
     inspector = inspect(connection)
     tables = set(inspector.get_table_names())
     for name, table in metadata.tables.items():
         columns = {column["name"] for column in inspector.get_columns(name)} if name in tables else set()
         if not columns.issuperset(table.columns.keys()):
-            return [NOT_PREPARED]
-    return []
+            return True
+    return False
+
+
+def _schema_problems(connection: Connection) -> Sequence[str]:
+    return [NOT_PREPARED] if lacks_columns(connection) else []

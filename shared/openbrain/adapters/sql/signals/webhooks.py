@@ -5,7 +5,20 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, RowMapping, Update, and_, delete, func, insert, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Update,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from openbrain.adapters.sql.engine.database import Part, TimedPart
 from openbrain.adapters.sql.engine.statements import first_of, insert_missing
@@ -14,6 +27,7 @@ from openbrain.adapters.sql.schema.signal_tables import webhook_dead_letters as 
 from openbrain.adapters.sql.schema.signal_tables import webhooks
 from openbrain.adapters.sql.schema.tables import OPEN_WORKSPACE, workspaces
 from openbrain.adapters.sql.signals.rows import remove_rows
+from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.signals.values import SEVERITIES
 from openbrain.ports.store.webhooks import Webhook, WebhookDeadLetter
@@ -56,20 +70,20 @@ class SqlWebhooks(TimedPart):
     async def remove_webhook(self, workspace_id: str, webhook_id: str) -> bool:
         return await self._done_once(_remove_webhook, workspace_id, webhook_id)
 
-    async def due_webhooks(self, now: int, limit: int, after: str = "") -> Sequence[Webhook]:
+    async def due_webhooks(self, now: int, limit: int, after: str = "", latest: int = NEVER) -> Sequence[Webhook]:
+        due = or_(webhooks.c.next_attempt_at <= now, webhooks.c.next_attempt_at > latest)
         query = (
             select(webhooks)
             .join(workspaces, workspaces.c.id == webhooks.c.workspace_id)
-            .where(webhooks.c.disabled_at.is_(None), webhooks.c.next_attempt_at <= now)
+            .where(webhooks.c.disabled_at.is_(None), due)
             .where(workspaces.c.signal_seq > webhooks.c.cursor_seq, OPEN_WORKSPACE)
             .order_by(webhooks.c.id <= after, webhooks.c.id)
             .limit(limit)
         )
         return [_webhook(row) for row in await self._rows(query)]
 
-    async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
-        done = {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0, "delivered_at": at, "error": ""}
-        await self._change(_advance(webhook_id, seq, done))
+    async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> bool:
+        return await self._write(_delivered, webhook_id, seq, at)
 
     async def webhook_passed(self, webhook_id: str, seq: int) -> None:
         await self._change(_advance(webhook_id, seq, {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0}))
@@ -136,6 +150,13 @@ class SqlWebhookLetters(Part):
 
     async def purge_webhook_dead_letters(self, before: int, limit: int) -> int:
         return await self._write(remove_rows, letters, and_(letters.c.at > 0, letters.c.at < before), limit)
+
+
+def _delivered(connection: Connection, webhook_id: str, seq: int, at: int) -> bool:
+    done = {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0, "delivered_at": at, "error": ""}
+    connection.execute(_advance(webhook_id, seq, done))
+    enabled = select(webhooks.c.id).where(webhooks.c.id == webhook_id, webhooks.c.disabled_at.is_(None))
+    return connection.scalar(enabled) is not None
 
 
 def _give_up(connection: Connection, letter: WebhookDeadLetter) -> None:

@@ -16,6 +16,7 @@ from openbrain.adapters.sql.schema.lifecycle_tables import without_hold
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import leases
 from openbrain.adapters.sql.schema.tables import operations as table
+from openbrain.domain.access.visibility import NEVER
 from openbrain.domain.errors import Conflict
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.store.operations import TRACES, Operation, OperationStatus, Progress
@@ -167,7 +168,10 @@ def _keep(connection: Connection, operation_id: str, holder: str, span: int) -> 
 
 
 def _hold(connection: Connection, holder: str, kinds: Sequence[str], now: int, span: int) -> Operation | None:
-    free = or_(table.c.held_until <= database_now(connection), table.c.holder == holder)
+    now_there = database_now(connection)
+    # Nobody's, and put off for longer than any pause: the clock was ahead.
+    ahead = and_(table.c.holder == "", table.c.held_until > now_there + PAUSE, table.c.held_until < NEVER)
+    free = or_(table.c.held_until <= now_there, table.c.holder == holder, ahead)
     waiting = select(table.c.id).where(OPEN, table.c.kind.in_(kinds), free).order_by(table.c.updated_at, table.c.id)
     operation_id = connection.scalar(waiting.limit(1).with_for_update(skip_locked=True))
     if operation_id is None:

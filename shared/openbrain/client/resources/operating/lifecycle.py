@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Unpack
 
 from openbrain.client.arguments import Backfilled, CleanedWhat, Consolidated, Lifecycled, Pruned, Refiled
-from openbrain.client.wire import Wire, in_path, write_headers
+from openbrain.client.wire import Wire, in_path, refuse_empty, write_headers
 from openbrain.contract.admin.lifecycle import LifecycleStarted
 from openbrain.contract.admin.policies import PoliciesAnswer, RetentionAnswer
 
@@ -61,5 +61,6 @@ class Lifecycles:
         return await self._wire.ask(RetentionAnswer, "GET", "/v1/admin/retention")
 
     async def _started(self, job: str, body: dict[str, object]) -> LifecycleStarted:
+        refuse_empty({name: body[name] for name in Lifecycled.__annotations__ if name in body})
         path, dry_run = f"/v1/admin/lifecycle:{job}", bool(body["dry_run"])
         return await self._wire.ask(LifecycleStarted, "POST", path, body=body, repeat=dry_run, well=(202,))

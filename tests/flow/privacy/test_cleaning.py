@@ -14,7 +14,7 @@ from openbrain.ports.content import Action
 from openbrain.ports.store.tenants import WorkspaceChange
 from openbrain.settings import Vaults
 from tests.flow.conftest import Brain, started, usual
-from tests.flow.test_erase import dead_letter, everywhere, filled, operation
+from tests.flow.privacy.test_erase import dead_letter, everywhere, filled, operation
 from tests.support.vault.pages import Vault as Pages
 from tests.support.vault.pages import page
 from tests.support.waiting import until
