@@ -1,5 +1,6 @@
 """`openbrain run SERVICE`: runs one service as a process, as in production."""
 
+from contextlib import suppress
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -59,7 +60,8 @@ def run(
         host=host or settings.server.host,
         port=settings.server.port if port is None else port,
     )
-    event_loop.run(server.serve())
+    with suppress(SystemExit):  # uvicorn's, if the port is taken
+        event_loop.run(server.serve())
     if not server.started:
         raise SetupError(f"the service {service} did not start: see the messages above")
 

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from openbrain.domain import limits
+from openbrain.domain.events.data import NAME_PATTERN
 from openbrain.domain.events.submission import Agent
 from openbrain.domain.ids import UUID
 from openbrain.domain.text.instructions import TextLabel
@@ -34,9 +35,7 @@ class QueryString(Body):
 
 CURSOR = rf"^-?[0-9]{{1,18}}\.{UUID}$"
 """created_at, which may be before 1970, and id of the last memory of a page."""
-WorkspaceName = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=limits.WORKSPACE_CHARS)
-]
+WorkspaceName = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=limits.WORKSPACE_CHARS)]
 
 
 class WorkspaceQuery(QueryString):

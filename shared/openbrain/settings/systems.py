@@ -31,7 +31,9 @@ class Truth(Group):
     """The database."""
 
     url: str = Field("embedded", description="mysql+aiomysql://, sqlite+aiosqlite:/// or `embedded`.")
-    pool: int = Field(8, ge=1, le=200, description="Connections per process, at most.")
+    pool: int = Field(
+        8, ge=1, le=200, description="Connections per process for reads, and on MariaDB as many for writes."
+    )
     tuning: TruthTuning = TruthTuning()
 
 

@@ -10,6 +10,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from openbrain.domain.access.permissions import Permission
+from openbrain.domain.errors import Invalid
 from openbrain.domain.memory import DAY
 from openbrain.ports.store.webhooks import WebhookDeadLetter
 from openbrain.settings.tuning import WebhookTuning
@@ -117,6 +118,21 @@ async def test_with_json_what_a_question_is_about_is_not_on_stdout(
 
     assert (code, printed) == (1, {})
     assert preview in told
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        (("workspaces", "create", "A B"), "have only letters, digits, - and _"),
+        (("streams", "--stream", "nosuch"), "must be the name of a stream, such as memory.stored"),
+    ],
+)
+async def test_a_name_that_can_not_be_is_refused_in_words(
+    typed: tuple[str, ...], why: str, brain: Brain, terminal: Terminal
+) -> None:
+    key = await brain.key("system", permissions=frozenset({Permission.ADMIN}))
+    with pytest.raises(Invalid, match=why):
+        await terminal.typed(key, *typed)
 
 
 async def test_with_json_nothing_to_forget_is_json_too(terminal: Terminal, key: str) -> None:

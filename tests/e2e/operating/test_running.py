@@ -145,6 +145,17 @@ def test_status_and_stop(tmp_path: Path) -> None:
     assert (after.code, after.out) == (3, f"no OpenBrain runs on {terminal.data}: start one with `openbrain up`\n")
 
 
+def test_a_service_on_a_taken_port_says_that_it_did_not_start(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        words = ("run", "ingest", "--port", str(taken.getsockname()[1]))
+        done = Terminal(tmp_path, tmp_path / "data").run(
+            *words, environment={"OPENBRAIN_STREAMS__URL": "redis://127.0.0.1:9/0"}
+        )
+
+    assert done.code == 6
+    assert done.err.endswith("openbrain: the service ingest did not start: see the messages above\n")
+
+
 def test_status_of_an_address_where_nothing_listens(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

@@ -17,11 +17,12 @@ from openbrain.contract.admin.lifecycle import (
     RefileBody,
 )
 from openbrain.contract.base import Answer, Body
+from openbrain.domain.events.data import NAME_PATTERN
 from openbrain.domain.times import to_datetime
 from openbrain.ports.lifecycle import NO_EDITION, PolicyDocument, Run
 
 MOST = 50
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=50)]
+Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=50)]
 Schedule = Annotated[
     str,
     StringConstraints(pattern=r"^[0-9A-Za-z*,/#L-]+( [0-9A-Za-z*,/#L-]+){4}$", max_length=100),

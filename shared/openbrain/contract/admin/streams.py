@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import Answer, Body, QueryString
+from openbrain.domain.events.data import STREAM_PATTERN
 from openbrain.domain.events.submission import Note
 from openbrain.ports.streams import Readers
 
@@ -34,7 +35,7 @@ def _place(text: str) -> str:
     return str(max(0, round(at.timestamp() * 1000)))
 
 
-StreamName = Annotated[str, StringConstraints(pattern=r"^[a-z_]+\.[a-z_]+(\.[A-Za-z0-9_-]+)?$", max_length=200)]
+StreamName = Annotated[str, StringConstraints(pattern=STREAM_PATTERN, max_length=200)]
 GroupName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$", max_length=100)]
 EntryId = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,15}-[0-9]{1,20}$"), AfterValidator(numbered)]
 Place = Annotated[str, StringConstraints(max_length=40), AfterValidator(_place)]

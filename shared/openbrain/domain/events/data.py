@@ -13,6 +13,8 @@ from openbrain.domain.text.control_characters import plain_line, plain_text
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(plain_text)]
 ID_PATTERN = f"^{UUID}$"
 NOT_BLANK = r"\S"
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
+STREAM_PATTERN = r"^[a-z_]+\.[a-z_]+(\.[A-Za-z0-9_-]+)?$"
 MemoryId = Annotated[str, StringConstraints(pattern=ID_PATTERN)]
 Org = Annotated[str, StringConstraints(max_length=limits.ORG_CHARS), AfterValidator(plain_line)]
 Project = Annotated[str, StringConstraints(max_length=limits.PROJECT_CHARS), AfterValidator(plain_line)]

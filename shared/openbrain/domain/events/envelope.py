@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import to_json
 
 from openbrain.domain.errors import Invalid
-from openbrain.domain.events.data import ID_PATTERN, NOT_BLANK, EventData, Identifier
+from openbrain.domain.events.data import ID_PATTERN, NAME_PATTERN, NOT_BLANK, STREAM_PATTERN, EventData, Identifier
 from openbrain.domain.times import to_iso
 
 FIELD = "__data__"
@@ -21,6 +21,8 @@ SOURCE = "/openbrain"
 _PATTERNS = {
     ID_PATTERN: "must be an id as it was returned: 36 characters, such as 01890000-0000-7000-8000-000000000000",
     NOT_BLANK: "must not be blank",
+    NAME_PATTERN: "must begin with a letter or a digit, and have only letters, digits, - and _",
+    STREAM_PATTERN: "must be the name of a stream, such as memory.stored: `openbrain streams` shows all",
 }
 """What to say instead of quoting the regular expression."""
 

@@ -32,6 +32,23 @@ def change(number: int) -> Any:
     return lambda connection: connection.execute(text("UPDATE n SET t = 'c' WHERE i = :i"), {"i": number})
 
 
+async def test_a_process_takes_two_connections_for_each_of_its_pool(mariadb_url: str) -> None:
+    """docs/operations/capacity.md counts them."""
+    opened, meeting = open_database(mariadb_url, pool=1), asyncio.Barrier(2)
+
+    def number(connection: Connection) -> int:
+        found = connection.scalar(text("SELECT CONNECTION_ID()"))
+        await_only(meeting.wait())
+        return int(found or 0)
+
+    reading, writing = await asyncio.gather(opened.read(number), opened.write(number))
+    again = await asyncio.gather(opened.read(number), opened.write(number))
+    await opened.close()
+
+    assert reading != writing
+    assert list(again) == [reading, writing]
+
+
 async def test_mariadb_cuts_nothing(server: Database) -> None:
     with pytest.raises(DBAPIError, match=re.escape("(1406")):
         await server.write(lambda connection: connection.execute(text("INSERT INTO n VALUES (3, 'long')")))
@@ -107,6 +124,8 @@ async def test_mariadb_repeats_when_a_connection_is_lost(server: Database) -> No
         (28, "no writes"),
         (1317, "busy"),
         (1021, "busy"),
+        (1040, "max_connections"),
+        (1226, "max_connections"),
     ],
 )
 async def test_what_mariadb_takes_later_is_nobodys_fault(server: Database, number: int, told: str) -> None:

@@ -227,6 +227,20 @@ def test_a_migration_that_was_killed_is_repeated(mariadb_url: str) -> None:
         assert compare_metadata(context, metadata) == []
 
 
+def test_an_upgrade_lets_others_pass_while_a_backup_reads(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for a table keeps all others from it that come later."""
+    commands.upgrade(mariadb_url, "0020")
+    engine = create_engine(make_url(mariadb_url).set(drivername="mysql+pymysql"))
+    with engine.connect() as backup:
+        backup.execute(text("SELECT COUNT(*) FROM memories"))
+        passing = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: backup.commit())
+        monkeypatch.setattr(commands, "time", passing)
+        monkeypatch.setattr(commands, "_TABLE_LOCK_S", 1)
+        commands.upgrade(mariadb_url)
+    engine.dispose()
+    assert commands.current(mariadb_url) == commands._known()[0]
+
+
 def test_a_table_of_another_program_is_not_taken_for_ours(mariadb_url: str) -> None:
     with connected(mariadb_url) as connection:
         connection.execute(text("CREATE TABLE leases (id INTEGER PRIMARY KEY)"))

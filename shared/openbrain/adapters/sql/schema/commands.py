@@ -29,6 +29,8 @@ from openbrain.domain.errors import SetupError, TryLater
 HEAD = "head"
 _UPGRADE_S = 600.0
 """Seconds that an upgrade waits for another one."""
+_TABLE_LOCK_S, _TABLE_PAUSE_S = 3, 10.0
+"""Seconds that a migration waits for a table that a backup reads, and then lets those pass who wait behind it."""
 _ANSWER_S = 10.0
 _FOREIGN = "a table of another program has the name of one of ours: give OpenBrain a database of its own"
 _POLL_S = 0.2
@@ -41,7 +43,14 @@ def upgrade(url: str, revision: str = HEAD) -> None:
 
     `TryLater` if the database can't be reached, `SetupError` if its schema is newer than this program.
     """
-    _migrate(url, command.upgrade, revision)
+    deadline = time.monotonic() + _UPGRADE_S
+    while True:
+        try:
+            return _migrate(url, command.upgrade, revision)
+        except TryLater as error:
+            if not mariadb_errors.locked(error.__cause__) or time.monotonic() > deadline:
+                raise
+        time.sleep(_TABLE_PAUSE_S)
 
 
 def downgrade(url: str, revision: str) -> None:
@@ -53,6 +62,8 @@ def _migrate(url: str, step: Callable[[Config, str], None], revision: str) -> No
     with _connection(url, _UPGRADE_S) as connection, _alone(connection):
         if (standing := _revision(connection)) not in _known():
             raise SetupError(_newer(standing))
+        if connection.dialect.name != SQLITE:
+            connection.execute(text(f"SET SESSION lock_wait_timeout = {_TABLE_LOCK_S}"))
         step(_config(connection), revision)
         connection.commit()
         if revision == HEAD and lacks_columns(connection):
