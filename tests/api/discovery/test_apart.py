@@ -84,6 +84,18 @@ async def test_without_the_text_index_the_truth_answers(brain: Brain, hangs: boo
     assert (scopes["data"], scopes["degraded"]) == ({"acme": {"": 2}, "": {"": 1}}, ["text"])
 
 
+@pytest.mark.parametrize("query", ["zanzibar", '"Zanzibar  ledger"', "Quetzal", "walrus", "哪个端口?"])
+async def test_the_truth_looks_into_all_texts(brain: Brain, query: str) -> None:
+    async with http(brain.app(text=Down()), await brain.key()) as client:
+        texts = {"title": "Zanzibar ledger", "aliases": ["Quetzal"], "tags": ["walrus"]}
+        named, _ = [
+            *await remembered(client, "支付服务的端口是八", **texts),
+            *await remembered(client, "a boat that is blue"),
+        ]
+
+        assert [each["id"] for each in (await searched(client, query))["hits"]] == [named]
+
+
 async def test_pages_are_ended_by_whom_they_were_begun(brain: Brain, ada: httpx.AsyncClient) -> None:
     await remembered(ada, *(f"ferry number {number}" for number in range(5)))
     await brain.settle()

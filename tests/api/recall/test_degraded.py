@@ -133,6 +133,14 @@ async def test_before_any_indexer_ran_the_truth_answers(brain: Brain) -> None:
     assert (body["count"], body["degraded"]) == (1, ["vectors", "text"])
 
 
+async def test_the_truth_finds_words_of_texts_without_spaces(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as ada:
+        found, _ = await remembered(ada, "支付服务的端口是八", "数据库每晚备份")
+        answer = (await ada.post(RECALL, json={"query": "哪个端口?"})).json()
+
+    assert [each["id"] for each in answer["memories"]] == [found]
+
+
 async def test_without_the_truth_there_is_no_answer(brain: Brain) -> None:
     class Lost(SqlMemories):
         async def rows(self, ids: Sequence[str]) -> Any:

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from openbrain.domain.memory import DAY
+from openbrain.domain.times import to_iso
 from tests.support.api.brain import Brain, http, remembered
 
 RECALL = "/v1/brain/recall"
@@ -177,3 +178,19 @@ async def test_a_list_is_newest_first_and_goes_on(brain: Brain, ada: httpx.Async
     assert await listed(min_confidence="0.5", source="manual", include_scopes="project") == [4, 3, 2, 1, 0]
     page = (await ada.get("/v1/brain/list", params={"limit": 3})).json()
     assert await listed(limit=3, cursor=page["next_cursor"]) == [1, 0]
+
+
+@pytest.mark.parametrize("match", ["meaning", "names"])
+async def test_the_explained_parts_make_the_score(brain: Brain, ada: httpx.AsyncClient, match: str) -> None:
+    await remembered(ada, "The port was changed", title="Kestrel")
+    await remembered(ada, "It was fast", aliases=["kestrel"], occurred_at=to_iso(brain.clock.now() - 7 * DAY))
+    await brain.settle()
+    ask = {"query": "What did Kestrel do last week?", "match": match, "neighbours": False, "explain": True}
+    explained = (await ada.post(RECALL, json=ask)).json()["explained"].values()
+
+    assert len(explained) == 2
+    for parts in explained:
+        score, late = parts["fused"], parts["late"]
+        if late:
+            score = late["weight"] * late["normalised"] + (1 - late["weight"]) * score
+        assert parts["boosted"] == pytest.approx(score + parts["named"] + parts["time"])

@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 
 from openbrain.contract.brain.recall import Recalled
+from openbrain.domain.times import to_iso
 from tests.support.api.brain import Brain, http, remembered
 
 RECALL = "/v1/brain/recall"
@@ -59,6 +60,19 @@ async def test_exact_names_and_tags_are_near(brain: Brain) -> None:
     assert [each.id for each in by_id.memories] == error
     assert ("kestrel",) in [each.tags for each in by_tag.memories]
     assert not by_tag.nothing_close
+
+
+async def test_what_only_its_name_says_is_near(brain: Brain) -> None:
+    notes = (f"The {word} is repainted in spring" for word in ("gate", "shed", "boat", "fence", "porch", "mill"))
+    async with http(brain.app(), await brain.key()) as ada:
+        await remembered(ada, *notes)
+        (named,) = await remembered(ada, "Filed in the cellar", title="Zanzibar ledger", aliases=["Quetzal papers"])
+        await brain.settle()
+        answers = [await asked(ada, query, top_k=1) for query in ("Where is Zanzibar?", "papers")]
+        past = await asked(ada, "zanzibar", as_of=to_iso(brain.clock.now()))
+
+    assert [[each.id for each in answer.memories] for answer in (*answers, past)] == [[named]] * 3
+    assert not any(answer.nothing_close for answer in answers)
 
 
 async def test_where_not_all_is_known_nothing_is_held_back(brain: Brain) -> None:

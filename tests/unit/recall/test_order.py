@@ -135,6 +135,14 @@ def test_a_list_lifts_by_half_once_one_word_is_there() -> None:
     assert boosted(0.5, about, question(boost_words=("docker",))) == 0.5
 
 
+@pytest.mark.parametrize("word", ["zanzibar", "QUETZAL", "Ludmila"])
+def test_a_keyword_is_found_in_every_name(word: str) -> None:
+    named = memory(title="Zanzibar ledger", aliases=("Quetzal",), speaker="Ludmila")
+
+    assert boosted(0.5, named, question(keywords=(word,), boost=0.3)) == pytest.approx(0.8)
+    assert boosted(0.5, named, question(boost_words=(word,))) == 0.75
+
+
 @given(st.floats(0, 1), st.lists(st.text(min_size=1, max_size=3), max_size=4), st.floats(0, 10))
 def test_a_keyword_never_lowers(score: float, words: list[str], boost: float) -> None:
     asked = question(keywords=tuple(words), boost=boost, boost_words=tuple(words))

@@ -2,6 +2,7 @@
 that the query's agent may not see."""
 
 import math
+import tracemalloc
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openbrain.domain.access.visibility import Criteria, matches, visible
+from openbrain.domain.limits import CONTENT_CHARS
 from openbrain.domain.memory import Memory, MemoryType, Scope
 from openbrain.domain.text.words import held, words_of
 from openbrain.ports.subscriptions import StandingQuery
@@ -18,7 +20,7 @@ from tests.support.forms import examples
 from tests.support.store.fixtures import START, memory
 
 MODELS = ("m1", "m2")
-WORDS = ("payment", "payments", "gateway", "id4711", "timeout", "the", "ox")
+WORDS = ("支付服务的端口", "支付服务", "端口", "口", "payment", "payments", "gateway", "id4711", "timeout", "the", "ox")
 ORGS = ("", "acme", "beta")
 AGENTS = ("ada", "bo")
 
@@ -75,24 +77,48 @@ def similarity(
     return near if near >= query.min_similarity - 1e-6 else None
 
 
+def standing_query(name: str, query: str = "gateway") -> StandingQuery:
+    return StandingQuery(
+        id=name,
+        workspace_id="w1",
+        agent_id="bo",
+        key_id="k",
+        orgs=None,
+        without_org=True,
+        query=query,
+        criteria=Criteria(),
+        min_similarity=0.0,
+        include_own=True,
+        created_at=START,
+    )
+
+
+def test_a_query_is_found_by_any_name_of_a_memory() -> None:
+    book, row = Book(), memory()._replace(title="Zanzibar ledger", aliases=("Quetzal",), tags=("walrus",))
+    queries = {query: standing_query(query, query) for query in ("zanzibar", "quetzal", "walrus", "sky", "otter")}
+    book.apply(list(queries.values()), {})
+
+    assert {each.query.id for each in book.find(row, [], "m1")} == queries.keys() - {"otter"}
+
+
+def test_one_endless_word_takes_little_memory() -> None:
+    book, row = Book(), memory()._replace(content="0af" * (CONTENT_CHARS // 3 - 10) + " gateways")
+    book.apply([standing_query("q")], {})
+
+    tracemalloc.start()
+    try:
+        found = book.find(row, [], "m1")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert [each.query.id for each in found] == ["q"]
+    assert peak < 100 * CONTENT_CHARS
+
+
 def test_a_query_without_a_vector_is_near_nothing() -> None:
     book, right = Book(), array("f", (1, 0))
-    first, second, third = (
-        StandingQuery(
-            id=name,
-            workspace_id="w1",
-            agent_id="bo",
-            key_id="k",
-            orgs=None,
-            without_org=True,
-            query="gateway",
-            criteria=Criteria(),
-            min_similarity=0.0,
-            include_own=True,
-            created_at=START,
-        )
-        for name in ("first", "second", "third")
-    )
+    first, second, third = map(standing_query, ("first", "second", "third"))
 
     def found() -> set[str]:
         return {each.query.id for each in book.find(memory("the sky is blue"), [right], "m1")}

@@ -1,11 +1,11 @@
 """Search without the text index: the database looks for the exact words in its newest memories."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from openbrain.domain.access.visibility import matches
 from openbrain.domain.memory import Memory
+from openbrain.domain.text.words import spoken_text, words_in
 from openbrain.ports.index import Count, Hit, Place, TextQuery
 from openbrain.ports.store.memories import Memories
 from openbrain_api.discovery.cursors import Cursor
@@ -13,7 +13,6 @@ from openbrain_api.discovery.question import FACET_VALUES, Page, Search, Shown
 
 MOST = 500
 """Most memories found; more are neither counted nor reachable by paging."""
-_WORD = re.compile(r"[^\W_]+")
 _WORDS = 32
 
 
@@ -46,14 +45,14 @@ async def _found(request: Search, memories: Memories) -> list[tuple[Hit, Memory]
         if (row := rows.get(hit.memory_id)) is not None
         and row.alive(request.now)
         and matches(request.condition, row)
-        and all(phrase in _plain(row.content) for phrase in phrases)
+        and all(phrase in _plain(spoken_text(row)) for phrase in phrases)
     ]
 
 
 def _words(query: TextQuery) -> Sequence[str]:
     """The words of the phrases, or of the query if it has none. Split, so that spacing makes no difference."""
     text = " ".join(query.phrases) or query.words
-    return list(dict.fromkeys(_WORD.findall(text.lower())))[:_WORDS]
+    return list(dict.fromkeys(words_in(text.lower().replace("_", " "))))[:_WORDS]
 
 
 def _plain(text: str) -> str:

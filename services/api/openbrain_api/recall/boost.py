@@ -1,6 +1,7 @@
 """Keywords that raise the scores of memories that contain them."""
 
 from openbrain.domain.memory import Memory
+from openbrain.domain.text.words import spoken_text
 from openbrain_api.recall.question import LISTED_BOOST, Question
 
 
@@ -16,5 +17,4 @@ def boosted(score: float, memory: Memory, question: Question) -> float:
 
 
 def _haystack(memory: Memory) -> str:
-    parts = (memory.content, memory.type, memory.project, memory.source, memory.org, *memory.tags)
-    return "\n".join(parts).casefold()
+    return "\n".join((spoken_text(memory), memory.type, memory.project, memory.source, memory.org)).casefold()

@@ -4,13 +4,12 @@ A single question is a batch of one. Each step is in a separate file.
 """
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from openbrain.domain.access.visibility import AllOf, matcher, visible
 from openbrain.domain.memory import HALF_LIFE_DAYS
-from openbrain.domain.text.words import words_of
+from openbrain.domain.text.words import words_in, words_of
 from openbrain.observability.metrics import RECALL_DEGRADED, RECALL_SECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.index import Hit
@@ -36,7 +35,6 @@ MOST_CANDIDATES = 1000
 REFILL = 4
 LEAST_COMPARED = 10
 """Least number of hits to judge whether anything is near, even if the question wants fewer."""
-_WORD = re.compile(r"\w+")
 _WORDS = 32
 
 
@@ -53,8 +51,9 @@ class _Round:
     candidates: Candidates
 
     def short(self, limit: int) -> bool:
-        """True if dropped memories or echoes left too few hits, and the indexes may have more."""
-        return self.hits.full(limit) and limit < MOST_CANDIDATES and self.candidates.lacking()
+        """True if dropped memories or echoes left too few hits, and there may be more of them."""
+        full = self.hits.full(limit) if self.hits.whole else len(self.fused) >= limit
+        return full and limit < MOST_CANDIDATES and self.candidates.lacking()
 
 
 class Recaller:
@@ -319,7 +318,8 @@ class Recaller:
             late_weight=self._late_weight(question),
             neighbours=last.neighbours,
             named=frozenset(hit.memory_id for hit in last.names or ()),
-            name_lift=self._settings.name_lift,
+            # When matching by names, these are the score itself and lift nothing.
+            name_lift=0.0 if question.match is Match.NAMES else self._settings.name_lift,
             times=last.times,
             time_lift=self._settings.time_lift,
             project=question.criteria.project,
@@ -336,5 +336,5 @@ class Recaller:
         self._indexes.forget_queries()
 
     async def _by_words(self, query: str, condition: AllOf, limit: int) -> Scores:
-        words = list(dict.fromkeys(_WORD.findall(query.lower())))[:_WORDS]
+        words = list(dict.fromkeys(words_in(query.lower())))[:_WORDS]
         return fuse(await self._memories.keyword_hits(words, condition, limit) if words else (), None, 1.0)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from openbrain.domain.access.visibility import matcher, visible
 from openbrain.domain.memory import Memory
+from openbrain.domain.text.words import spoken_text
 from openbrain.ports.subscriptions import StandingQuery
 from openbrain_matcher.matching.phrases import Phrases
 
@@ -67,8 +68,7 @@ class Book:
         """Queries that match this memory and may see it. `passages`: its vectors by this model, possibly none. The
         caller checks that the memory is alive."""
         near = self._near(passages, model)
-        text = "\n".join((memory.title, memory.content, memory.speaker, *memory.tags))
-        for number in self._phrases.held_by(text):
+        for number in self._phrases.held_by(spoken_text(memory)):
             if self._floors[number] <= ALL_WORDS:
                 near[number] = max(near.get(number, 0.0), ALL_WORDS)
         scores: dict[int, float | None] = {number: round(score, 4) for number, score in near.items()}

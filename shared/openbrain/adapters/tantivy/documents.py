@@ -12,6 +12,7 @@ from typing import Any
 from tantivy import Document, Filter, Schema, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
+from openbrain.domain.text.unicode_ranges import IDEOGRAPH, character_class
 from openbrain.ports.index import TextEntry, Tombstone
 
 BUILDER = "tantivy-english-6"
@@ -19,8 +20,7 @@ PASSAGE = "entry=passage"
 """The keyword of a document that is only a passage of an entry."""
 INTEGERS = ("occurred_at", "expires_at", "removed_at", "revision", "bucket", "digest")
 _KEYWORDS = ("workspace_id", "org", "project", "agent_id", "session_id", "memory_scope", "audience", "type", "source")
-# Scripts written without spaces: each character is a word of its own, as in Unicode's word boundaries.
-_IDEOGRAPH = re.compile(r"[\u3005-\u3007\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_IDEOGRAPH = re.compile(f"[{character_class(IDEOGRAPH)}]")
 
 
 def _schema() -> Schema:

@@ -7,14 +7,14 @@ from functools import lru_cache
 from math import ceil
 
 from openbrain.domain.memory import DAY, Memory
+from openbrain.domain.text.unicode_ranges import IDEOGRAPH, character_class
 
 WORDS = 100
 """Passage length: about 130 tokens, which measured better than 180 words and more."""
 OVERLAP = 30
 """Minimum overlap in words, so that each sentence is complete in one passage."""
 
-# Scripts without spaces: each character counts as a word, as in the text indexes.
-_IDEOGRAPH = r"\u3005-\u3007\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_IDEOGRAPH = character_class(IDEOGRAPH)
 _WORD = re.compile(rf"[{_IDEOGRAPH}]|[^\W{_IDEOGRAPH}]+")
 _SPACED = bytes(code if code < 128 and _WORD.match(chr(code)) else ord(" ") for code in range(256))
 

@@ -19,6 +19,10 @@ FORMAT: Final = "FFF9-FFFB 13430-1343F"
 BLANK: Final = "2800 13441-13442 16FE4 1D159"
 """Letters and symbols by category that render blank but are not ignorable."""
 
+IDEOGRAPH: Final = "3005-3007 3040-309F 3400-4DBF 4E00-9FFF F900-FAFF 20000-3FFFF"
+"""Scripts written without spaces, in which the text indexes take each character as a word of its own, as Unicode's word
+boundaries do. Changing it requires a new builder of the text indexes."""
+
 EMOJI: Final = (
     "A9 AE 203C 2049 2122 2139 2194-2199 21A9-21AA 231A-231B 2328 23CF 23E9-23F3 23F8-23FA 24C2 25AA-25AB 25B6 "
     "25C0 25FB-25FE 2600-2604 260E 2611 2614-2615 2618 261D 2620 2622-2623 2626 262A 262E-262F 2638-263A 2640 "

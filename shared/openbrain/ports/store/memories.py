@@ -95,10 +95,11 @@ class Usage(Protocol):
 class Past(Protocol):
     """Rows as they were in the past."""
 
-    async def past(self, condition: Condition, at: int, limit: int) -> Sequence[Memory]:
+    async def past(self, condition: Condition, at: int, limit: int, org: str = "") -> Sequence[Memory]:
         """Return memories as they were at time `at`, newest first: those that match the condition now, were made by
-        then, and were not forgotten or erased since. Each says whether it was living then. Raise `Invalid` if their
-        texts are too long together, `TryLater` if too many reads run at once."""
+        then, and were not forgotten or erased since. Each says whether it was living then. With `org`, only those that
+        were of that org then. Raise `Invalid` if their texts are too long together, `TryLater` if too many reads run at
+        once."""
 
 
 class Memories(Protocol):
@@ -123,8 +124,9 @@ class Memories(Protocol):
         created_at and id of the last memory of the previous page."""
 
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
-        """Find living memories that contain any of the words (lower case), scored by the share of words present. Slow
-        fallback for when both indexes are down. Raise `TryLater` if too many run at once."""
+        """Find living memories that contain any of the words (lower case) in content, title, speaker, aliases or tags,
+        scored by the share of words present. Slow fallback for when both indexes are down. Raise `TryLater` if too many
+        run at once."""
 
     async def turns(self, ids: Sequence[str], condition: Condition, around: Collection[int] = ()) -> Mapping[str, Turn]:
         """Return, by memory id, the turns of those of `ids` that are living, match the condition and are turns of a

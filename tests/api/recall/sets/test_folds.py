@@ -62,14 +62,16 @@ async def test_near_equal_memories_are_one_hit(on_engines: Brain) -> None:
     assert batch.json()["results"][0]["folded"] == {head: [*behind]}
 
 
-async def test_echoes_take_no_places_of_what_lies_far_behind_them(brain: Brain) -> None:
+@pytest.mark.parametrize("indexed", [True, False], ids=["indexed", "words of the database"])
+async def test_echoes_take_no_places_of_what_lies_far_behind_them(brain: Brain, indexed: bool) -> None:
     async with http(brain.app(), await brain.key()) as ada:
         for start in range(0, 130, 65):
             ends = [f"{'!' * (number % 13)}{'.' * (number // 13)}" for number in range(start, start + 65)]
             body = [offer(f"{PORT}{end}", allow_duplicate=True) for end in ends]
             assert (await ada.post("/v1/brain/remember:batch", json={"memories": body})).status_code == 200
         (other,) = await remembered(ada, "Databases are backed up at night")
-        await brain.settle()
+        if indexed:
+            await brain.settle()
         found = await asked(ada, PORT, top_k=2)
 
     assert [each.id for each in found.memories][1:] == [other]

@@ -104,3 +104,21 @@ async def test_in_the_order_of_time(brain: Brain) -> None:
         await brain.settle()
 
         assert [each[-1] for each in await asked(ada, order="time")] == ["2", "3", "1"]
+
+
+async def test_words_of_texts_without_spaces(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as ada:
+        await remembered(ada, "支付服务的端口是八", "数据库每晚备份")
+
+        assert await asked(ada, brain.clock.now(), query="哪个端口?") == ["支付服务的端口是八"]
+
+
+async def test_by_the_org_of_that_time(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as ada:
+        (moved,) = await remembered(ada, "Kestrel listens on port 1", org="north")
+        then = brain.clock.now()
+        brain.clock.advance(DAY)
+        await ada.patch(f"/v1/brain/memories/{moved}", json={"org": "south"})
+        answers = [await asked(ada, at, org=org) for at in (then, brain.clock.now()) for org in ("north", "south")]
+
+    assert answers == [["Kestrel listens on port 1"], [], [], ["Kestrel listens on port 1"]]

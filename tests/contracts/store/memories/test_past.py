@@ -1,17 +1,21 @@
 """Contract of `Past.past`: rows as they were at an earlier time."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.memories.past_rows import read_past
+from openbrain.adapters.sql.schema.tables import memory_history
 from openbrain.adapters.sql.store import SqlStore
+from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.access.visibility import Criteria, Viewer, visible
 from openbrain.domain.errors import Invalid
-from openbrain.domain.memory import Reason
-from tests.support.store.direct_rows import put
-from tests.support.store.fixtures import START, memory
+from openbrain.domain.memory import Memory, Reason
+from openbrain.ports.store.writes import Edit
+from tests.support.store.direct_rows import put, put_into
+from tests.support.store.fixtures import START, FakeClock, memory, origin, stored, viewer
 
 SEEN = visible(Viewer("w1", "ada"), Criteria(), 0)
 
@@ -35,3 +39,29 @@ async def test_more_text_than_a_process_should_hold_is_refused(database: Databas
     assert len(await database.read(partial(read_past, condition=SEEN, at=START, limit=10, most_chars=300))) == 3
     with pytest.raises(Invalid, match="as_of: would read too much text"):
         await database.read(partial(read_past, condition=SEEN, at=START, limit=10, most_chars=299))
+
+
+async def test_of_the_org_that_it_was_of_then(store: SqlStore, writing: SqlMemoryWrites, clock: FakeClock) -> None:
+    left = await stored(writing, "left", org="north")
+    came = await stored(writing, "came", org="south")
+    await stored(writing, "stayed", org="north")
+    then = clock.now()
+    clock.advance(5)
+    for memory_id, org in ((left.id, "south"), (came.id, "north")):
+        await writing.update(Edit(memory_id=memory_id, viewer=viewer(), origin=origin(), org=org))
+
+    def contents(rows: Sequence[Memory]) -> list[str]:
+        return sorted(row.content for row in rows)
+
+    assert contents(await store.past.past(SEEN, then, 10, "north")) == ["left", "stayed"]
+    assert contents(await store.past.past(SEEN, then, 10, "south")) == ["came"]
+    assert contents(await store.past.past(SEEN, clock.now(), 10, "north")) == ["came", "stayed"]
+
+
+async def test_fewer_than_asked_for_means_that_there_are_no_more(store: SqlStore, database: Database) -> None:
+    old, new = memory("old", created_at=START - 2), memory("new", created_at=START - 1)
+    await put(database, old, new)
+    unknown = {"memory_id": new.id, "workspace_id": "w1", "version": 2, "revision": 2, "action": "updated"}
+    await put_into(database, memory_history, {**unknown, "actor": "ada", "at": START + 1})
+
+    assert [row.content for row in await store.past.past(SEEN, START, 1)] == ["old"]

@@ -188,6 +188,14 @@ async def test_a_word_is_found_in_any_case(store: SqlStore, database: Database, 
     assert await found(store.memories, word) == {stored.id: 1.0}
 
 
+@pytest.mark.parametrize("word", ["zanzibar", "quetzal", "größe", "ludmila", "sky"])
+async def test_a_word_is_found_in_every_text(store: SqlStore, database: Database, word: str) -> None:
+    stored = memory(title="Zanzibar ledger", aliases=("Quetzal", "Größe"), speaker="Ludmila", tags=("walrus",))
+    await put(database, stored, memory("else"))
+
+    assert await found(store.memories, word, "walrus") == {stored.id: 1.0}
+
+
 @pytest.mark.parametrize("word", ["%", "_", "a_c", "a%c", "\\", "'", "", "100%"])
 async def test_a_word_is_no_pattern(store: SqlStore, database: Database, word: str) -> None:
     await put(database, memory("abc 1000"))

@@ -35,6 +35,31 @@ def test_what_holds_every_word_is_near_whatever_its_token_states_say() -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "content", "expected"),
+    [
+        ("支付服务", "我们的支付服务在八号端口", ALL_WORDS),
+        ("端口", "支付服务的端口", ALL_WORDS),
+        ("口", "支付服务的端口", ALL_WORDS),
+        ("付支", "支付服务", 0),
+        ("支付端口", "支付服务的端口", ALL_WORDS * 2 / 3),
+        ("データベース", "毎晩のデータベースのバックアップ", ALL_WORDS),
+        ("ERR支付", "支付 err", ALL_WORDS),
+    ],
+)
+def test_words_are_found_where_no_spaces_are_written(query: str, content: str, expected: float) -> None:
+    row = memory()._replace(content=content)
+
+    assert similarity(words_of(query), row, None) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("query", ["the Zanzibar", "quetzal", "ludmila's ledger", "walrus of Zanzibar"])
+def test_the_words_of_its_names_are_its_words_too(query: str) -> None:
+    row = memory()._replace(title="Zanzibar ledger", aliases=("Quetzal",), speaker="Ludmila", tags=("walrus",))
+
+    assert similarity(words_of(query), row, 0.1) == ALL_WORDS
+
+
+@pytest.mark.parametrize(
     ("precision", "least", "certain", "shown"),
     [
         (Precision.BALANCED, None, True, 3),

@@ -10,7 +10,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from openbrain.domain.memory import Memory
-from openbrain.domain.text.words import held
+from openbrain.domain.text.words import held, spoken_text
 from openbrain_api.recall.order import RankedMemory
 
 ALL_WORDS = 0.8
@@ -93,8 +93,8 @@ def _known(hit: RankedMemory) -> float:
 
 
 def held_words(words: frozenset[str], memory: Memory) -> frozenset[str]:
-    """The words that occur in the memory's content, speaker or tags."""
-    return held(words, "\n".join((memory.content, memory.speaker or "", *memory.tags)))
+    """The words that occur in the memory's content, names, speaker or tags."""
+    return held(words, spoken_text(memory))
 
 
 def _share_held(words: frozenset[str], memory: Memory) -> float:

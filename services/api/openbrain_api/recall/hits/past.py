@@ -40,9 +40,9 @@ class PastRecaller:
         self._check(at, now)
         most = self._settings.tuning.degraded_scan
         criteria = question.criteria
-        fixed = Criteria(org=criteria.org, since=criteria.since, until=criteria.until)
+        fixed = Criteria(since=criteria.since, until=criteria.until)
         # A memory is shown only if the viewer may see it today (here) and could see it then (in `_answer`).
-        rows = await self._past.past(visible(question.viewer, fixed, now=0), at, most + 1)
+        rows = await self._past.past(visible(question.viewer, fixed, now=0), at, most + 1, criteria.org)
         if len(rows) > most:
             raise Invalid("as_of", f"would search more than {most} memories: narrow it by org, since or until")
         return await asyncio.to_thread(self._answer, question, rows, at, now)

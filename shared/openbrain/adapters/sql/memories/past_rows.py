@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select, true
 
 from openbrain.adapters.sql.engine.statements import among, chunks
 from openbrain.adapters.sql.memories.conditions import NEWEST, compiled
@@ -30,22 +30,38 @@ Line = tuple[str, Mapping[str, Any] | None]
 
 
 def read_past(
-    connection: Connection, condition: Condition, at: int, limit: int, most_chars: int = MOST_CHARS
+    connection: Connection, condition: Condition, at: int, limit: int, org: str = "", most_chars: int = MOST_CHARS
 ) -> list[Memory]:
     """Return rows for `Memories.past`."""
     known = and_(memories.c.created_at <= at, func.coalesce(memories.c.reason, "").not_in(_HIDDEN))
-    ids = connection.scalars(select(memories.c.id).where(compiled(condition), known).order_by(*NEWEST).limit(limit))
+    of_org = or_(memories.c.org == org, _moved_after(at)) if org else true()
+    matching = select(memories.c.id).where(compiled(condition), known, of_org).order_by(*NEWEST)
     past: list[Memory] = []
-    for some in chunks(ids.all(), _AT_ONCE):
-        query = select(*memory_columns(connection)).where(memories.c.id.in_(some)).order_by(*NEWEST)
-        rows = to_memories(connection, connection.execute(query))
-        later = _lines_after(connection, some, at)
-        earlier = [as_it_was(row, lines) for row in rows if _known(lines := later.get(row.id, ()))]
-        past += earlier
-        most_chars -= sum(len(row.content) for row in earlier)
-        if most_chars < 0:
-            raise Invalid("as_of", "would read too much text: narrow it by org, since or until")
+    looked_at = 0
+    # Rows that turn out not to count are made up for: fewer than `limit` must mean that there are no more.
+    while ids := connection.scalars(matching.limit(limit - len(past)).offset(looked_at)).all():
+        looked_at += len(ids)
+        for some in chunks(ids, _AT_ONCE):
+            earlier = _as_they_were(connection, some, at)
+            past += [row for row in earlier if org in ("", row.org)]
+            most_chars -= sum(len(row.content) for row in earlier)
+            if most_chars < 0:
+                raise Invalid("as_of", "would read too much text: narrow it by org, since or until")
     return past
+
+
+def _as_they_were(connection: Connection, ids: Sequence[str], at: int) -> list[Memory]:
+    query = select(*memory_columns(connection)).where(memories.c.id.in_(ids)).order_by(*NEWEST)
+    rows = to_memories(connection, connection.execute(query))
+    later = _lines_after(connection, ids, at)
+    return [as_it_was(row, lines) for row in rows if _known(lines := later.get(row.id, ()))]
+
+
+def _moved_after(at: int) -> ColumnElement[bool]:
+    """Return the condition that the org may have changed since. Whether it did is seen when the history is undone."""
+    line = memory_history.c
+    moved = func.instr(line.before, '"org":') > 0
+    return exists().where(line.memory_id == memories.c.id, line.at > at, moved).correlate(memories)
 
 
 def _lines_after(connection: Connection, ids: Sequence[str], at: int) -> Mapping[str, Sequence[Line]]:

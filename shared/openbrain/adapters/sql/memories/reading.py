@@ -85,10 +85,10 @@ class SqlMemories(Part):
         """Return the memories of the session with one statement."""
         return await self._read(read_beside, memory, condition, limit)
 
-    async def past(self, condition: Condition, at: int, limit: int) -> Sequence[Memory]:
+    async def past(self, condition: Condition, at: int, limit: int, org: str = "") -> Sequence[Memory]:
         """Return memories as they were, from current rows and the later history."""
         async with self._scans.place():
-            return await self._read(read_past, condition, at, limit)
+            return await self._read(read_past, condition, at, limit, org)
 
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
         """Count over the newest visible memories, at most `degraded_scan`."""

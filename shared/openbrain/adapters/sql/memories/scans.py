@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import orjson
@@ -12,12 +13,17 @@ from openbrain.adapters.sql.schema.tables import memories
 from openbrain.domain.limits import KEYWORDS
 from openbrain.ports.index import Count
 
+_NAMES = reduce(
+    lambda text, part: text + literal("\n") + part,
+    (memories.c.title, memories.c.speaker, func.coalesce(memories.c.aliases, ""), memories.c.tags),
+)
+"""What a memory is called. Joined, so that it takes one comparison."""
 _Group = tuple[tuple[Sequence[str], ...], int]
 """The values of a group of rows in each field, and the number of rows."""
 
 
 def keyword_hits(words: Sequence[str], condition: ColumnElement[bool], scan: int, limit: int) -> Select[Any]:
-    """Select (id, score): the score is the share of the words (at most the first KEYWORDS) that the content contains.
+    """Select (id, score): the score is the share of the words (at most the first KEYWORDS) that its texts contain.
 
     `words` are lower case.
     """
@@ -35,8 +41,8 @@ def keyword_hits(words: Sequence[str], condition: ColumnElement[bool], scan: int
 
 
 def _holds(word: str) -> ColumnElement[bool]:
-    content = func.lower(memories.c.content)
-    return or_(*(func.instr(content, form) > 0 for form in _forms(word)))
+    texts = func.lower(memories.c.content), func.lower(_NAMES)
+    return or_(*(func.instr(text, form) > 0 for text in texts for form in _forms(word)))
 
 
 def _forms(word: str) -> Sequence[str]:
