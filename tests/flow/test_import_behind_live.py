@@ -2,7 +2,6 @@
 tested, not time."""
 
 import asyncio
-from array import array
 from collections.abc import AsyncIterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +13,7 @@ from openbrain.domain.access.visibility import Criteria
 from openbrain.domain.access.visibility import everything as everything_of
 from openbrain.domain.events.streams import REINDEX, STORED
 from openbrain.domain.ids import uuid7
+from openbrain.ports.models import Encoding
 from openbrain.runtime.container import Container
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain.settings.tuning import HousekeepingTuning, StreamTuning
@@ -48,9 +48,9 @@ class Held(WithFaults):
         super().__init__()
         self.go = asyncio.Event()
 
-    async def embed(self, inputs: Sequence[str]) -> Sequence["array[float]"]:
+    async def encode(self, inputs: Sequence[str]) -> Sequence[Encoding]:
         await self.go.wait()
-        return await super().embed(inputs)
+        return await super().encode(inputs)
 
 
 class HeldParts(Container):
