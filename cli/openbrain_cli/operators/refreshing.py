@@ -1,4 +1,4 @@
-"""What is shown again and again until Ctrl-C."""
+"""Views that are refreshed until Ctrl-C."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -148,7 +148,7 @@ def _refusals(line: str) -> list[str]:
 
 
 def _read_again(line: str) -> Any:
-    """What the line says, by a parser that takes more; None if it can't be read at all."""
+    """Parse the line with a more lenient parser; None if that fails too."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):

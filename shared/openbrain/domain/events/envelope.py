@@ -24,7 +24,7 @@ _PATTERNS = {
     NAME_PATTERN: "must begin with a letter or a digit, and have only letters, digits, - and _",
     STREAM_PATTERN: "must be the name of a stream, such as memory.stored: `openbrain streams` shows all",
 }
-"""What to say instead of quoting the regular expression."""
+"""Messages for values that do not match, by regular expression."""
 
 Data = TypeVar("Data", bound=EventData)
 

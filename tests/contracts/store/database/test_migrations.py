@@ -228,7 +228,7 @@ def test_a_migration_that_was_killed_is_repeated(mariadb_url: str) -> None:
 
 
 def test_an_upgrade_lets_others_pass_while_a_backup_reads(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who waits for a table keeps all others from it that come later."""
+    """A waiting table lock blocks all later requests for the table."""
     commands.upgrade(mariadb_url, "0020")
     engine = create_engine(make_url(mariadb_url).set(drivername="mysql+pymysql"))
     with engine.connect() as backup:

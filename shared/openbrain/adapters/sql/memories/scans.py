@@ -17,7 +17,7 @@ _NAMES = reduce(
     lambda text, part: text + literal("\n") + part,
     (memories.c.title, memories.c.speaker, func.coalesce(memories.c.aliases, ""), memories.c.tags),
 )
-"""What a memory is called. Joined, so that it takes one comparison."""
+"""A memory's names, joined so that one comparison searches them all."""
 _Group = tuple[tuple[Sequence[str], ...], int]
 """The values of a group of rows in each field, and the number of rows."""
 
