@@ -116,9 +116,10 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
         recaller=Recaller(
             indexes=indexes,
             memories=store.memories,
+            vectors=store.vectors,
             clock=clock,
             settings=settings.recall,
-            late=LateInteraction(store.vectors, container.token_encoder) if container.token_encoder else None,
+            late=LateInteraction(container.token_encoder) if container.token_encoder else None,
         ),
         past_recaller=PastRecaller(store.past, clock, settings.recall),
         recorder=Recorder(store.memories, container.wake),

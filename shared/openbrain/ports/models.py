@@ -88,6 +88,8 @@ class TokenSimilarity(NamedTuple):
     (`Beside`) count too."""
     alone: float
     """Absolute, with all words weighted equally: comparable between questions."""
+    tokens: int
+    """The number of token states of the document."""
 
 
 Beside = tuple[int, int, float]

@@ -1,11 +1,16 @@
 """Recall compares hits word by word, in context; it also works if some or all memories have no token states."""
 
+import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
+import pytest
 
+from openbrain.adapters.sql.indexes.vectors import SqlVectors
 from openbrain.adapters.sql.store import SqlStore
-from tests.support.api.brain import Brain, http, remembered
+from openbrain.ports.models import QueryEncoding
+from tests.support.api.brain import Brain, http, remembered, small_model
 
 RECALL = "/v1/brain/recall"
 MONEY = "She took the cheque to the bank"
@@ -30,9 +35,9 @@ async def test_late_interaction_is_told_and_can_be_left_out(brain: Brain) -> Non
         words = await asked(ada, "bank", text_weight=1)
 
     late = whole["explained"][money]["late"]
-    assert (late["rank"], late["normalised"], late["weight"]) == (1, 1, 0.4)
+    assert (late["rank"], late["normalised"], late["weight"]) == (1, 1, 0.5)
     fused = {each: whole["explained"][each]["fused"] for each in (money, river)}
-    assert whole["scores"][money] == round(0.4 + 0.6 * fused[money], 4)
+    assert whole["scores"][money] == round(0.5 + 0.5 * fused[money], 4)
     for answer in (without, words):
         assert [each["late"] for each in answer["explained"].values()] == [None, None]
 
@@ -58,6 +63,41 @@ async def test_where_token_states_are_switched_off_recall_goes_by_both_indexes(b
 
     assert answer["explained"][money]["late"] is None
     assert answer["scores"] == {money: 1.0}
+
+
+async def test_what_the_words_find_is_read_while_the_question_is_embedded(
+    brain: Brain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, read_ids = asyncio.Event(), list[str]()
+    states = SqlVectors.states
+
+    async def watched(self: SqlVectors, ids: Sequence[str], model: str) -> Mapping[str, Sequence[bytes]]:
+        read_ids.extend(ids)
+        found = await states(self, ids, model)
+        read.set()
+        return found
+
+    class Waiting:
+        """Embeds a question only when states have been read."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(small_model(), name)
+
+        async def encode_queries(self, queries: Sequence[str]) -> Sequence[QueryEncoding]:
+            await read.wait()
+            return await small_model().encode_queries(queries)
+
+    async with http(brain.app(token_encoder=Waiting()), await brain.key()) as ada:
+        money, river = await remembered(ada, MONEY, RIVER)
+        (soup,) = await remembered(ada, "The soup was cold")
+        await brain.settle()
+        monkeypatch.setattr(SqlVectors, "states", watched)
+        answer = await asked(ada, "bank", precision="recall")
+
+    assert not answer["degraded"]
+    assert sorted(read_ids[:2]) == sorted((money, river))
+    assert read_ids[2:] == [soup], "nothing is read twice"
+    assert answer["explained"][soup]["late"] is not None
 
 
 async def test_words_of_the_turn_before_count_for_the_turn(brain: Brain) -> None:

@@ -73,8 +73,8 @@ def test_the_best_passage_counts_and_what_has_no_states_is_told_apart() -> None:
     found = similarities(asked(1, 2), [[pack(unit(9)), pack(unit(1, 2))], [pack(unit(1))], [], [VERSION], [b"\xff12"]])
 
     assert found[2:] == [None] * 3
-    assert found[0] == pytest.approx((1, 1), abs=0.01)
-    assert found[1] == pytest.approx((0.27, 0.5), abs=0.01), "half of the words match, and the more common half"
+    assert found[0] == pytest.approx((1, 1, 3), abs=0.01), "its tokens are those of all passages"
+    assert found[1] == pytest.approx((0.27, 0.5, 1), abs=0.01), "half of the words match, and the more common half"
     assert similarities(array("f"), [[pack(unit(1))]]) == [None]
 
 

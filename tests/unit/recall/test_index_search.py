@@ -34,6 +34,10 @@ class Serving:
     needed = get
 
 
+async def _nothing(*_: object) -> None:
+    """Read nothing ahead."""
+
+
 async def test_answers_for_names_say_nothing_about_words() -> None:
     text = Text()
     indexes = Indexes(
@@ -48,7 +52,7 @@ async def test_answers_for_names_say_nothing_about_words() -> None:
     query = IndexQuery("what opens the safe", AllOf(()), 10, ("text",))
 
     for _ in range(TIMEOUTS_TO_OPEN + 3):
-        names, hits = await asyncio.gather(indexes.named({0: query}, 5), indexes.search([query]))
+        names, hits = await asyncio.gather(indexes.named({0: query}, 5), indexes.search([query], _nothing))
         assert names == {0: []}
         assert hits[0].degraded == ("text",)
 

@@ -6,6 +6,7 @@ A single question is a batch of one. Each step is in a separate file.
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from openbrain.domain.access.visibility import AllOf, matcher, visible
 from openbrain.domain.memory import HALF_LIFE_DAYS
@@ -13,11 +14,13 @@ from openbrain.domain.text.words import words_in, words_of
 from openbrain.observability.metrics import RECALL_DEGRADED, RECALL_SECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.index import Hit
+from openbrain.ports.store.index_entries import Vectors
 from openbrain.ports.store.memories import Memories
 from openbrain.settings import Recall
 from openbrain_api.recall.boost import boosted
-from openbrain_api.recall.comparing.context import considered, context
-from openbrain_api.recall.comparing.late import Comparison, LateInteraction, Similarities, among, mixed
+from openbrain_api.recall.comparing.candidate_reads import CandidateReads
+from openbrain_api.recall.comparing.context import CANDIDATES, considered, context
+from openbrain_api.recall.comparing.late import Comparison, LateInteraction, Similarities, mixed
 from openbrain_api.recall.comparing.similarity import Precision, close, with_similarities
 from openbrain_api.recall.comparing.time_words import TimeSpan, read_times
 from openbrain_api.recall.explanation import explained
@@ -25,9 +28,9 @@ from openbrain_api.recall.fuse import Scores, fuse
 from openbrain_api.recall.hits.echoes import Folding
 from openbrain_api.recall.hits.sessions import spread
 from openbrain_api.recall.hits.verify import Candidates, verify
-from openbrain_api.recall.indexes.index_search import BOTH, Indexes, IndexHits, IndexQuery
+from openbrain_api.recall.indexes.index_search import BOTH, HitLists, Indexes, IndexHits, IndexQuery
 from openbrain_api.recall.named import lifted, named
-from openbrain_api.recall.neighbours import neighbour_scores, summed, turns_of
+from openbrain_api.recall.neighbours import neighbour_scores, summed
 from openbrain_api.recall.order import RankedMemory, ordered, rounded_to_buckets
 from openbrain_api.recall.question import Json, Match, Question, RecallResult
 
@@ -64,6 +67,7 @@ class Recaller:
         *,
         indexes: Indexes,
         memories: Memories,
+        vectors: Vectors,
         clock: Clock,
         settings: Recall,
         late: LateInteraction | None = None,
@@ -71,6 +75,7 @@ class Recaller:
         self._indexes = indexes
         self._late = late
         self._memories = memories
+        self._vectors = vectors
         self._clock = clock
         self._settings = settings
         self._half_life_days = {**HALF_LIFE_DAYS, **settings.half_life_days}
@@ -85,12 +90,14 @@ class Recaller:
         }
         conditions = [visible(question.viewer, question.criteria, now) for question in questions]
         times = [await self._times(question, now) for question in questions]
+        reads = CandidateReads(self._memories, self._vectors)
         while limits:
             queries = {
                 number: IndexQuery(questions[number].query, conditions[number], limit, self._names(questions[number]))
                 for number, limit in limits.items()
             }
-            rounds |= await self._search_round({number: questions[number] for number in queries}, queries, times, now)
+            asked = {number: questions[number] for number in queries}
+            rounds |= await self._search_round(asked, queries, times, now, reads)
             limits = {
                 number: min(limit * REFILL, MOST_CANDIDATES)
                 for number, limit in limits.items()
@@ -99,7 +106,7 @@ class Recaller:
         for index in (name for item in rounds.values() for name in item.hits.degraded):
             RECALL_DEGRADED.labels(index).inc()
         best = [self._best(question, rounds[number], now) for number, question in enumerate(questions)]
-        near = await self._closeness([rounds[number] for number in range(len(questions))], best)
+        near = await self._closeness([rounds[number] for number in range(len(questions))], best, reads)
         return [
             self._answer(question, rounds[number], best[number], near[number], now)
             for number, question in enumerate(questions)
@@ -111,19 +118,22 @@ class Recaller:
         queries: Mapping[int, IndexQuery],
         times: Sequence[tuple[TimeSpan, ...]],
         now: int,
+        reads: CandidateReads,
     ) -> dict[int, _Round]:
         """Run one round of searching and ranking for all questions."""
         with RECALL_SECONDS.labels("search").time():
-            names, hits = await asyncio.gather(self._named(questions, queries), self._searched(questions, queries))
+            names, hits = await asyncio.gather(
+                self._named(questions, queries), self._searched(questions, queries, reads)
+            )
         hits |= await self._only_named(questions, names)
         fused = {number: await self._scores(questions[number], queries[number], hits[number]) for number in queries}
         with RECALL_SECONDS.labels("compare").time():
-            late, not_turns = await self._similarities(hits, fused, questions, queries)
+            late = await self._similarities(hits, fused, questions, queries, reads)
             mixes = {
-                number: mixed(fused[number], among(late[number]), self._late_weight(question))
+                number: mixed(fused[number], late[number], self._late_weight(question))
                 for number, question in questions.items()
             }
-            neighbours = await self._neighbours(mixes, questions, queries, not_turns)
+            neighbours = await self._neighbours(mixes, questions, queries, reads)
         sees = {condition: matcher(condition) for condition in {query.condition for query in queries.values()}}
         width = self._settings.tuning.bucket_width
         candidates = {
@@ -170,10 +180,25 @@ class Recaller:
         return dict.fromkeys(queries) | dict(await named(wanted, self._indexes, self._memories))
 
     async def _searched(
-        self, questions: Mapping[int, Question], queries: Mapping[int, IndexQuery]
+        self, questions: Mapping[int, Question], queries: Mapping[int, IndexQuery], reads: CandidateReads
     ) -> dict[int, IndexHits]:
         by_meaning = {number: query for number, query in queries.items() if questions[number].match is Match.MEANING}
-        found = await self._indexes.search(list(by_meaning.values())) if by_meaning else ()
+
+        async def read_ahead(found: HitLists, model: str) -> None:
+            ids = {n: [hit.memory_id for hit in hits or ()] for n, hits in zip(by_meaning, found, strict=True)}
+            if self._late is None:
+                return
+            compared = {n: some for n, some in ids.items() if some and self._late_weight(questions[n])}
+            await reads.states(list(dict.fromkeys(chain.from_iterable(compared.values()))), model)
+            await reads.turns(
+                {
+                    n: (some[: max(CANDIDATES, 2 * questions[n].top_k)], queries[n].condition)
+                    for n, some in compared.items()
+                    if self._counts_neighbours(questions[n])
+                }
+            )
+
+        found = await self._indexes.search(list(by_meaning.values()), read_ahead) if by_meaning else ()
         return dict(zip(by_meaning, found, strict=True))
 
     async def _only_named(
@@ -199,11 +224,11 @@ class Recaller:
         fused: Mapping[int, Scores],
         questions: Mapping[int, Question],
         queries: Mapping[int, IndexQuery],
-    ) -> tuple[Mapping[int, Similarities], Mapping[int, frozenset[str]]]:
-        """The similarities by question, and the ids of candidates that turned out not to be turns of a session."""
+        reads: CandidateReads,
+    ) -> Mapping[int, Similarities]:
         nothing: dict[int, Similarities] = {number: {} for number in questions}
         if self._late is None:
-            return nothing, {}
+            return nothing
         comparisons = {
             number: tokens
             for number, question in questions.items()
@@ -214,14 +239,13 @@ class Recaller:
             for number in comparisons
             if self._counts_neighbours(questions[number])
         }
-        turns = await turns_of(chosen, self._memories)
+        turns = await reads.turns(chosen)
         beside = {number: context(ids, turns[number]) for number, (ids, _) in chosen.items()}
         compared = {
             number: Comparison(tokens, list(fused[number]), beside.get(number, {}))
             for number, tokens in comparisons.items()
         }
-        not_turns = {number: frozenset(ids) - turns[number].keys() for number, (ids, _) in chosen.items()}
-        return nothing | dict(await self._late.similarities(compared)), not_turns
+        return nothing | dict(await self._late.similarities(compared, reads))
 
     def _counts_neighbours(self, question: Question) -> bool:
         on = self._settings.neighbours if question.neighbours is None else question.neighbours
@@ -232,14 +256,14 @@ class Recaller:
         scores: Mapping[int, Scores],
         questions: Mapping[int, Question],
         queries: Mapping[int, IndexQuery],
-        not_turns: Mapping[int, frozenset[str]],
+        reads: CandidateReads,
     ) -> Mapping[int, Scores]:
         wanted = {
             number: (scores[number], question.top_k, queries[number].condition)
             for number, question in questions.items()
             if self._counts_neighbours(question)
         }
-        return {number: {} for number in questions} | dict(await neighbour_scores(wanted, not_turns, self._memories))
+        return {number: {} for number in questions} | dict(await neighbour_scores(wanted, self._memories, reads))
 
     def _best(self, question: Question, last: _Round, now: int) -> list[RankedMemory]:
         width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days
@@ -248,7 +272,9 @@ class Recaller:
         chosen = spread(hits, question.top_k) if self._spreads(question) else hits
         return list(chosen[: max(question.top_k, LEAST_COMPARED)])
 
-    async def _closeness(self, rounds: Sequence[_Round], best: Sequence[list[RankedMemory]]) -> Sequence[Scores]:
+    async def _closeness(
+        self, rounds: Sequence[_Round], best: Sequence[list[RankedMemory]], reads: CandidateReads
+    ) -> Sequence[Scores]:
         """By question: similarities of its best hits that have token states. Compares those not yet compared."""
         known = [dict(item.late) for item in rounds]
         if self._late is not None:
@@ -258,7 +284,7 @@ class Recaller:
                 if item.hits.tokens is not None
                 and (others := [hit.memory.id for hit in best[number] if hit.memory.id not in item.late])
             }
-            for number, similarities in (await self._late.similarities(lacking)).items():
+            for number, similarities in (await self._late.similarities(lacking, reads)).items():
                 known[number] |= similarities
         return [{memory_id: similarity.alone for memory_id, similarity in some.items()} for some in known]
 
@@ -314,7 +340,7 @@ class Recaller:
             text=hits.text,
             vectors=hits.vectors,
             fused=last.fused,
-            late=among(last.late),
+            late=last.late,
             late_weight=self._late_weight(question),
             neighbours=last.neighbours,
             named=frozenset(hit.memory_id for hit in last.names or ()),

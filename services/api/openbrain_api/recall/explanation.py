@@ -4,13 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 from openbrain.domain.memory import MemoryType, effective_confidence
 from openbrain.ports.index import Hit
-from openbrain_api.recall.comparing.late import late_scores
+from openbrain_api.recall.comparing.late import Similarities, among, late_scores, weights
 from openbrain_api.recall.comparing.time_words import TimeSpan, nearness
 from openbrain_api.recall.fuse import Scores, normalise
 from openbrain_api.recall.order import RankedMemory, bucket
 from openbrain_api.recall.question import Json
 
 _NONE: Scores = {}
+_UNCOMPARED: Similarities = {}
 
 
 def explained(
@@ -19,7 +20,7 @@ def explained(
     text: Sequence[Hit] | None,
     vectors: Sequence[Hit] | None = None,
     fused: Scores,
-    late: Scores = _NONE,
+    late: Similarities = _UNCOMPARED,
     late_weight: float = 0.0,
     neighbours: Scores = _NONE,
     named: Collection[str] = (),
@@ -37,16 +38,17 @@ def explained(
     """The members of `Explanation` by memory id."""
     lists = {"text": (text, text_weight), "vectors": (vectors, 1 - text_weight)}
     parts = {name: (_by_id(hits), normalise(hits or ()), weight) for name, (hits, weight) in lists.items()}
-    ranks = {memory_id: rank for rank, memory_id in enumerate(sorted(late, key=late.__getitem__, reverse=True), 1)}
-    normalised = late_scores(late)
+    similar, shares = among(late), weights(late, late_weight)
+    ranks = {memory_id: rank for rank, memory_id in enumerate(sorted(late, key=similar.__getitem__, reverse=True), 1)}
+    normalised = late_scores(similar)
     return {
         ranked.memory.id: {
             **{name: _part(ranked.memory.id, *part) for name, part in parts.items()},
             "late": {
                 "rank": ranks[ranked.memory.id],
-                "score": late[ranked.memory.id],
+                "score": similar[ranked.memory.id],
                 "normalised": normalised.get(ranked.memory.id, 0.0),
-                "weight": late_weight,
+                "weight": shares[ranked.memory.id],
             }
             if ranked.memory.id in late
             else None,

@@ -4,10 +4,11 @@ The weights were measured on conversations, see docs/decisions/recall-neighbours
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.store.memories import Memories, Turn
+from openbrain_api.recall.comparing.candidate_reads import CandidateReads
 from openbrain_api.recall.fuse import Scores, best_of
 
 WEIGHTS: Mapping[int, float] = {-2: 0.3, -1: 0.6, 1: 0.3, 2: 0.15}
@@ -19,30 +20,24 @@ OWNERS = 30
 
 
 async def neighbour_scores(
-    questions: Mapping[int, tuple[Scores, int, AllOf]], not_turns: Mapping[int, Collection[str]], memories: Memories
+    questions: Mapping[int, tuple[Scores, int, AllOf]], memories: Memories, reads: CandidateReads
 ) -> Mapping[int, Scores]:
     """Scores to add, by question and memory, also for neighbours that no index found. A question is given by its fused
-    scores, the number of memories wanted, and its condition; questions with equal conditions share a read. `not_turns`:
-    memories known not to be turns of a session."""
+    scores, the number of memories wanted, and its condition; questions with equal conditions share a read."""
     owners = {
-        number: [item for item in best_of(scores, max(OWNERS, 2 * wanted)) if item not in not_turns.get(number, ())]
-        for number, (scores, wanted, _) in questions.items()
+        number: [item for item in best_of(scores, max(OWNERS, 2 * wanted)) if reads.may_be_turn(item, condition)]
+        for number, (scores, wanted, condition) in questions.items()
     }
-    by_owner = {number: (owners[number], condition) for number, (_, _, condition) in questions.items()}
-    turns = await turns_of(by_owner, memories, tuple(WEIGHTS))
-    return {number: added(scores, near(owners[number], turns[number])) for number, (scores, _, _) in questions.items()}
-
-
-async def turns_of(
-    questions: Mapping[int, tuple[Sequence[str], AllOf]], memories: Memories, around: Collection[int] = ()
-) -> Mapping[int, Mapping[str, Turn]]:
-    """By question: those of its memories that are turns within its condition, and the turns around them. May include
-    turns of other questions with the same condition."""
     by_condition: defaultdict[AllOf, dict[str, None]] = defaultdict(dict)
-    for ids, condition in questions.values():
-        by_condition[condition] |= dict.fromkeys(ids)
-    turns = {condition: await memories.turns(list(ids), condition, around) for condition, ids in by_condition.items()}
-    return {number: turns[condition] for number, (_, condition) in questions.items()}
+    for number, (_, _, condition) in questions.items():
+        by_condition[condition] |= dict.fromkeys(owners[number])
+    turns = {
+        condition: await memories.turns(list(ids), condition, tuple(WEIGHTS)) for condition, ids in by_condition.items()
+    }
+    return {
+        number: added(scores, near(owners[number], turns[condition]))
+        for number, (scores, _, condition) in questions.items()
+    }
 
 
 def near(owners: Sequence[str], turns: Mapping[str, Turn]) -> Mapping[str, Turn]:

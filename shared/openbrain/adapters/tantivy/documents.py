@@ -1,35 +1,48 @@
 """Converts an entry to tantivy documents: schema, English analysis, fields.
 
 The dictionaries are the main cost of a commit, one per indexed field. So all keywords share one field as `name=value`
-terms, values that are only read back are bytes, and numbers are fast fields. The text itself is not stored: the
-database has it.
+terms, and numbers are fast fields. Nothing is stored: the database has the text, and to read an id back from a stored
+document the engine decompresses a block of documents, so a memory's id is two numbers.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tantivy import Document, Filter, Schema, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+from tantivy import (
+    DocAddress,
+    Document,
+    Filter,
+    Schema,
+    SchemaBuilder,
+    Searcher,
+    TextAnalyzer,
+    TextAnalyzerBuilder,
+    Tokenizer,
+)
 
 from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
 from openbrain.domain.text.unicode_ranges import IDEOGRAPH, character_class
 from openbrain.ports.index import TextEntry, Tombstone
 
-BUILDER = "tantivy-english-6"
+BUILDER = "tantivy-english-7"
 PASSAGE = "entry=passage"
 """The keyword of a document that is only a passage of an entry."""
 INTEGERS = ("occurred_at", "expires_at", "removed_at", "revision", "bucket", "digest")
+_ID_HALVES = ("id_high", "id_low")
+"""The memory's id as two signed numbers of 64 bits."""
 _KEYWORDS = ("workspace_id", "org", "project", "agent_id", "session_id", "memory_scope", "audience", "type", "source")
+_HALF = 2**64 - 1
 _IDEOGRAPH = re.compile(f"[{character_class(IDEOGRAPH)}]")
 
 
 def _schema() -> Schema:
     builder = SchemaBuilder()
     builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
-    builder.add_bytes_field("memory_id", stored=True)
     builder.add_text_field("keyword", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("text", tokenizer_name="english")  # with positions, for phrases
-    for name in INTEGERS:
+    for name in (*_ID_HALVES, *INTEGERS):
         builder.add_integer_field(name, fast=True)
     builder.add_float_field("confidence", fast=True)
     builder.add_boolean_field("tombstone", fast=True)
@@ -58,9 +71,28 @@ def keyword(field: str, value: str) -> str:
     return f"{field}={value}"
 
 
-def memory_id(stored: Document) -> str:
-    """Return the memory id of a stored document."""
-    return bytes(stored.get_first("memory_id") or b"").decode()
+def numbers(searcher: Searcher, field: str, places: list[DocAddress]) -> list[int]:
+    """Return the field's value at each place; 0 if it has none."""
+    return [int(value or 0) for value in searcher.fast_field_values(field, places)] if places else []
+
+
+def memory_ids(searcher: Searcher, places: Sequence[DocAddress]) -> list[str]:
+    """Return the memory's id at each place."""
+    halves = [numbers(searcher, name, list(places)) for name in _ID_HALVES]
+    return [_uuid(high, low) for high, low in zip(*halves, strict=True)]
+
+
+def _uuid(high: int, low: int) -> str:
+    digits = f"{high & _HALF:016x}{low & _HALF:016x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def _halves(memory_id: str) -> dict[str, int]:
+    """Return the fields of an id. `ValueError` if it is no UUID."""
+    digits = uuid.UUID(memory_id).bytes
+    return {
+        name: int.from_bytes(half, signed=True) for name, half in zip(_ID_HALVES, (digits[:8], digits[8:]), strict=True)
+    }
 
 
 def passage_of(entry_id: str) -> str:
@@ -88,11 +120,10 @@ def _passages(entry: TextEntry, whole: Mapping[str, Any]) -> Iterator[dict[str, 
     reconciliation neither counts nor finds them."""
     for text in entry.passages:
         yield {
-            "memory_id": whole["memory_id"],
             "tombstone": False,
             "keyword": [PASSAGE, passage_of(entry.id), *_keywords(entry)],
             "text": spaced(text),
-            **{name: whole[name] for name in ("occurred_at", "expires_at", "confidence")},
+            **{name: whole[name] for name in (*_ID_HALVES, "occurred_at", "expires_at", "confidence")},
         }
 
 
@@ -100,7 +131,7 @@ def values_of(entry: TextEntry | Tombstone) -> dict[str, Any]:
     """Return the entry's values by field."""
     values: dict[str, Any] = {
         "id": entry.id,
-        "memory_id": entry.memory_id.encode(),
+        **_halves(entry.memory_id),
         "revision": entry.revision,
         "bucket": entry.bucket,
         "digest": 0,

@@ -16,7 +16,7 @@ from openbrain.adapters.indexes.generation_folders import DamagedError, damaged,
 from openbrain.adapters.indexes.seal import Seal, break_seal, close_with_seal
 from openbrain.adapters.tantivy import reconciliation
 from openbrain.adapters.tantivy.checksums import first_damaged
-from openbrain.adapters.tantivy.documents import FIELDS, documents, english, memory_id, name_key, passage_of
+from openbrain.adapters.tantivy.documents import FIELDS, documents, english, memory_ids, name_key, numbers, passage_of
 from openbrain.adapters.tantivy.names import name_keys, question_keys
 from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
 from openbrain.adapters.tantivy.removed_entries import Unclean, unclean
@@ -158,7 +158,7 @@ class Generation:
             for entry_id in ids
             if searcher.doc_freq("id", entry_id) and (address := self._address(searcher, entry_id)) is not None
         }
-        return dict(zip(revisions, reconciliation.numbers(searcher, "revision", list(revisions.values())), strict=True))
+        return dict(zip(revisions, numbers(searcher, "revision", list(revisions.values())), strict=True))
 
     def _address(self, searcher: Searcher, entry_id: str) -> DocAddress | None:
         hits = searcher.search(Query.term_query(FIELDS, "id", entry_id, "basic"), limit=1, count=False).hits
@@ -190,7 +190,7 @@ class Generation:
         if sum(keys.values()) > search.limit and (words := any_word(search.query, analyzer)) is not None:
             some = Query.boolean_query([(Occur.Must, some), (Occur.Should, words)])
         query = filtered(some, compiled(search.condition))
-        return [memory_id(searcher.doc(place)) for _, place in searcher.search(query, search.limit, count=False).hits]
+        return memory_ids(searcher, [place for _, place in searcher.search(query, search.limit, count=False).hits])
 
     def reader(self) -> Reader:
         """Return a snapshot for paged searches and counts."""

@@ -1,10 +1,10 @@
-"""Reconciliation with a searcher. Values come from fast fields; stored documents are read only for their owner."""
+"""Reconciliation with a searcher."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tantivy import DocAddress, FieldType, Query, Searcher
 
-from openbrain.adapters.tantivy.documents import FIELDS, memory_id
+from openbrain.adapters.tantivy.documents import FIELDS, memory_ids, numbers
 from openbrain.domain.ids import BUCKETS, mark
 from openbrain.ports.index import EntryMarks, Standing, Sum
 
@@ -34,15 +34,14 @@ def highest(searcher: Searcher) -> int:
 
 
 def in_buckets(searcher: Searcher, buckets: Collection[int]) -> Iterator[list[Standing]]:
-    """Yield the entries of these buckets in parts. Each part scans the column of buckets once, which is fast; each
-    document is decoded once."""
+    """Yield the entries of these buckets in parts. Each part scans the column of buckets once, which is fast."""
     wide = max(1, BUCKETS * AT_ONCE // max(1, searcher.num_docs))
     for first, last in _spans(buckets, wide):
         yield standings(searcher, _places(searcher, "bucket", first, last))
 
 
 def entry_marks(searcher: Searcher) -> Iterator[EntryMarks]:
-    """Yield the marks of all entries in parts. Only tombstones need their documents."""
+    """Yield the marks of all entries in parts."""
     wide = max(1, BUCKETS * AT_ONCE // max(1, searcher.num_docs))
     for first, last in _spans(range(BUCKETS), wide):
         places = _places(searcher, "bucket", first, last)
@@ -68,26 +67,16 @@ def old_tombstones(searcher: Searcher, before: int) -> list[str]:
     """Return the ids of tombstones from before this time."""
     places = _places(searcher, "removed_at", 1, before - 1) if before > 1 else []
     # In a text index an entry's id is its memory's id.
-    return [memory_id(searcher.doc(place)) for place in places]
+    return memory_ids(searcher, places)
 
 
 def standings(searcher: Searcher, places: Sequence[DocAddress]) -> list[Standing]:
     """Return the stored states."""
     columns = [numbers(searcher, name, list(places)) for name in ("revision", "bucket", "digest", "tombstone")]
-    states = []
-    for place, revision, bucket, digest, tombstone in zip(places, *columns, strict=True):
-        owner = memory_id(searcher.doc(place))
-        states.append(
-            Standing(
-                id=owner, memory_id=owner, revision=revision, bucket=bucket, digest=digest, tombstone=bool(tombstone)
-            )
-        )
-    return states
-
-
-def numbers(searcher: Searcher, field: str, places: list[DocAddress]) -> list[int]:
-    """Return the field's value at each place; 0 if it has none."""
-    return [int(value or 0) for value in searcher.fast_field_values(field, places)] if places else []
+    return [
+        Standing(id=owner, memory_id=owner, revision=revision, bucket=bucket, digest=digest, tombstone=bool(tombstone))
+        for owner, revision, bucket, digest, tombstone in zip(memory_ids(searcher, places), *columns, strict=True)
+    ]
 
 
 def _places(searcher: Searcher, field: str, first: int, last: int) -> list[DocAddress]:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from tantivy import Index, Query, Searcher
 
-from openbrain.adapters.tantivy.documents import memory_id
-from openbrain.adapters.tantivy.reconciliation import numbers
+from openbrain.adapters.tantivy.documents import memory_ids, numbers
 from openbrain.domain.errors import TryLater
 from openbrain.ports.index import Tombstone
 
@@ -39,8 +38,7 @@ def unclean(index: Index, path: Path, segments: Sequence[str] | None) -> Unclean
     columns = [numbers(searcher, name, places) for name in ("tombstone", "revision", "bucket", "removed_at")]
     memories: list[str] = []
     tombstones: list[Tombstone] = []
-    for address, dead, revision, bucket, at in zip(places, *columns, strict=True):
-        owner = memory_id(searcher.doc(address))
+    for owner, dead, revision, bucket, at in zip(memory_ids(searcher, places), *columns, strict=True):
         if dead:
             # In a text index an entry's id is its memory's id.
             tombstones.append(Tombstone(id=owner, memory_id=owner, revision=revision, bucket=bucket, at=at))

@@ -1,10 +1,10 @@
 """Scores of a search: for a long text, the mean of its own score and its best passage's."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from tantivy import DocAddress, Occur, Query, Searcher
+from tantivy import Occur, Query, Searcher
 
-from openbrain.adapters.tantivy.documents import FIELDS, PASSAGE, memory_id, passage_of
+from openbrain.adapters.tantivy.documents import FIELDS, PASSAGE, memory_ids, passage_of
 from openbrain.adapters.tantivy.queries import filtered, without
 from openbrain.ports.index import Hit
 
@@ -17,8 +17,6 @@ class Scoring:
     """Scores several searches over one snapshot."""
 
     searcher: Searcher
-    _owners: dict[tuple[int, int], str] = field(default_factory=dict)
-    """Cache: searches of one workspace find the same documents, and each is decoded once."""
 
     def best(self, question: Query, within: Query, limit: int) -> list[Hit]:
         """Return the best memories, best first."""
@@ -46,16 +44,10 @@ class Scoring:
     def _scores(self, query: Query, limit: int) -> dict[str, float]:
         """Return the score of each memory's best entry, best first."""
         scores: dict[str, float] = {}
-        for score, address in self.searcher.search(query, limit=limit, count=False).hits:
-            if score > 0:
-                scores.setdefault(self._owner(address), score)
+        hits = [hit for hit in self.searcher.search(query, limit=limit, count=False).hits if hit[0] > 0]
+        for owner, (score, _) in zip(memory_ids(self.searcher, [place for _, place in hits]), hits, strict=True):
+            scores.setdefault(owner, score)
         return scores
-
-    def _owner(self, address: DocAddress) -> str:
-        place = (address.segment_ord, address.doc)
-        if place not in self._owners:
-            self._owners[place] = memory_id(self.searcher.doc(address))
-        return self._owners[place]
 
     def _term(self, name: str, value: str) -> Query:
         return Query.term_query(FIELDS, name, value, "basic")

@@ -7,7 +7,7 @@ from itertools import groupby
 from tantivy import DocAddress, Occur, Query, Searcher, TextAnalyzer
 
 from openbrain.adapters.indexes.edit_distance import allowed
-from openbrain.adapters.tantivy.documents import FIELDS, PASSAGE, keyword, memory_id
+from openbrain.adapters.tantivy.documents import FIELDS, PASSAGE, keyword, memory_ids
 from openbrain.adapters.tantivy.highlights import Phrase, phrase_of, words_of
 from openbrain.adapters.tantivy.queries import compiled, filtered, without
 from openbrain.domain.access.visibility import AllOf
@@ -76,11 +76,12 @@ class Reader:
 
     def _following(self, scored: Sequence[_Scored], limit: int, after: Place | None) -> list[Hit]:
         hits: list[Hit] = []
-        for score, several in groupby(scored, key=lambda item: item[0]):
+        found = zip(scored, memory_ids(self.searcher, [place for _, place in scored]), strict=True)
+        for score, several in groupby(found, key=lambda item: item[0][0]):
             if len(hits) >= limit or score <= 0:
                 break
             if after is None or score <= after.score:
-                ids = sorted(memory_id(self.searcher.doc(address)) for _, address in several)
+                ids = sorted(memory_id for _, memory_id in several)
                 first = after.memory_id if after is not None and score == after.score else ""
                 hits += [Hit(element, score) for element in ids if element > first]
         return hits[:limit]

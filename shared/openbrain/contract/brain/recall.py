@@ -71,7 +71,10 @@ class RecallBody(Filters):
     ] = None
     late_weight: Annotated[
         Confidence | None,
-        Field(description="Weight of the word-by-word comparison in context, against the fused score; 0 turns it off."),
+        Field(
+            description="Weight of the word-by-word comparison in context, against the fused score, for memories of up "
+            "to 50 content words, and less for longer ones; 0 turns it off."
+        ),
     ] = None
     neighbours: Annotated[
         bool | None, Field(strict=True, description="Whether a turn's neighbours in its session add to its score.")

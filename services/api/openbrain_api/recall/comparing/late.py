@@ -1,7 +1,7 @@
 """Late interaction: compare candidates with the question word by word, each word in its context.
 
-The token states of all candidates are read at once, by the ids that the indexes returned. Their visibility is checked
-with the database afterwards, as for every candidate.
+The token states are read by the ids that the indexes returned. Visibility is checked with the database afterwards, as
+for every candidate.
 """
 
 import asyncio
@@ -11,11 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from openbrain.ports.models import TokenEncoder, TokenSimilarity
-from openbrain.ports.store.index_entries import Vectors
+from openbrain_api.recall.comparing.candidate_reads import CandidateReads, States
 from openbrain_api.recall.fuse import Scores
 
 KEPT = 100
 """Number of best memories with a score above 0: lower ones say little about how near the others are."""
+FULL_TOKENS = 50
+"""Content words up to which a memory's comparison has its full weight; above that it has less, in proportion: in a long
+text something is always near."""
 LEAST_SPAN = 0.25
 """Least span for normalising: smaller differences would, among few candidates, outweigh the indexes' scores."""
 THREAD_FROM_BYTES = 1_000_000
@@ -44,23 +47,25 @@ Similarities = Mapping[str, TokenSimilarity]
 class LateInteraction:
     """Compares questions with memories by their token states."""
 
-    def __init__(self, vectors: Vectors, encoder: TokenEncoder) -> None:
-        self._vectors, self._encoder = vectors, encoder
+    def __init__(self, encoder: TokenEncoder) -> None:
+        self._encoder = encoder
 
-    async def similarities(self, comparisons: Mapping[int, Comparison]) -> Mapping[int, Similarities]:
+    async def similarities(
+        self, comparisons: Mapping[int, Comparison], reads: CandidateReads
+    ) -> Mapping[int, Similarities]:
         """By question: the similarities of those candidates that have token states."""
         ids: defaultdict[str, set[str]] = defaultdict(set)
         for question, candidates, _ in comparisons.values():
             ids[question.model].update(candidates)
-        states = {model: await self._vectors.states(sorted(some), model) for model, some in ids.items()}
+        states = {model: await reads.states(sorted(some), model) for model, some in ids.items()}
         return {
             number: await self._compared(comparison, states[comparison.question.model])
             for number, comparison in comparisons.items()
         }
 
-    async def _compared(self, comparison: Comparison, states: Mapping[str, Sequence[bytes]]) -> Similarities:
+    async def _compared(self, comparison: Comparison, states: States) -> Similarities:
         # Sorted, so that sums of floats are reproducible.
-        known = [memory_id for memory_id in sorted(comparison.candidates) if memory_id in states]
+        known = [memory_id for memory_id in sorted(comparison.candidates) if states[memory_id]]
         documents = [states[memory_id] for memory_id in known]
         places = {memory_id: place for place, memory_id in enumerate(known)}
         beside = [
@@ -82,11 +87,19 @@ def among(similarities: Similarities) -> Scores:
     return {memory_id: similarity.among for memory_id, similarity in similarities.items()}
 
 
-def mixed(fused: Scores, similar: Scores, late_weight: float) -> Scores:
-    """`late_weight` x late + the rest x fused; a candidate without token states keeps its fused score."""
-    late = late_scores(similar)
+def weights(similarities: Similarities, late_weight: float) -> Scores:
+    """The weight of each memory's late score: `late_weight`, or less if the memory is long."""
     return {
-        memory_id: (1 - late_weight) * score + late_weight * late.get(memory_id, 0.0) if memory_id in similar else score
+        memory_id: late_weight * min(1.0, FULL_TOKENS / similarity.tokens)
+        for memory_id, similarity in similarities.items()
+    }
+
+
+def mixed(fused: Scores, similarities: Similarities, late_weight: float) -> Scores:
+    """The memory's weight x late + the rest x fused; a candidate without token states keeps its fused score."""
+    late, weight = late_scores(among(similarities)), weights(similarities, late_weight)
+    return {
+        memory_id: (1 - weight.get(memory_id, 0.0)) * score + weight.get(memory_id, 0.0) * late.get(memory_id, 0.0)
         for memory_id, score in fused.items()
     }
 

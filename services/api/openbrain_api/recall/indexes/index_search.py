@@ -1,14 +1,15 @@
 """Search both indexes concurrently, each with a timeout."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import structlog
 
 from openbrain.domain.access.visibility import AllOf
-from openbrain.domain.errors import SetupError, TryLater
+from openbrain.domain.errors import OpenBrainError, SetupError, TryLater
 from openbrain.ports.index import Hit, TextIndex, TextSearch, VectorIndex, VectorSearch
 from openbrain.ports.models import TokenEncoder
 from openbrain.ports.store.generations import IndexKind
@@ -39,8 +40,20 @@ class IndexQuery:
     names: tuple[str, ...] = BOTH
 
 
+ReadAhead = Callable[[HitLists, str], Awaitable[None]]
+"""Gets the text hits of each query, and the key of the vector model, while the vectors are still searched."""
 _SearchIndex = Callable[[Sequence[IndexQuery], float], Awaitable[HitLists]]
 """Searches an index; the float is the deadline by the loop's clock."""
+
+
+@dataclass(slots=True)
+class _Encoded:
+    """What a search of vectors tells meanwhile."""
+
+    model: str = ""
+    """The key of the vector model, from before the questions are embedded."""
+    tokens: Mapping[str, TokenQuestion] = field(default_factory=dict)
+    """By question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +110,23 @@ class Indexes:
         # A separate one: an index may answer searches by name and hang on words.
         self._names_breaker = Breaker("text")
 
-    async def search(self, queries: Sequence[IndexQuery]) -> Sequence[IndexHits]:
+    async def search(self, queries: Sequence[IndexQuery], read_ahead: ReadAhead) -> Sequence[IndexHits]:
         """Return the hits of each query, within the timeout."""
-        # Text first: its search moves to a thread at once, while that of embedded vectors blocks the loop.
-        tokens: dict[str, TokenQuestion] = {}
-        text, vectors = await asyncio.gather(
-            self._in_time("text", queries, self._search_text),
-            self._in_time("vectors", queries, partial(self._search_vectors, tokens)),
-        )
+        encoded = _Encoded()
+        async with asyncio.TaskGroup() as group:
+            # Text first: it is found while the question is being embedded.
+            text = group.create_task(self._in_time("text", queries, self._search_text))
+            vectors = group.create_task(self._in_time("vectors", queries, partial(self._search_vectors, encoded)))
+            found = await text
+            if encoded.model and not vectors.done():
+                with contextlib.suppress(OpenBrainError):  # what is missing is read when all hits are known
+                    await read_ahead(found, encoded.model)
         lost = await self._lost()
         return [
-            IndexHits(words, near, query.names, lost, tokens.get(query.text) if "vectors" in query.names else None)
-            for query, words, near in zip(queries, text, vectors, strict=True)
+            IndexHits(
+                words, near, query.names, lost, encoded.tokens.get(query.text) if "vectors" in query.names else None
+            )
+            for query, words, near in zip(queries, found, vectors.result(), strict=True)
         ]
 
     async def named(self, queries: Mapping[int, IndexQuery], limit: int) -> Mapping[int, Sequence[str] | None]:
@@ -152,17 +170,18 @@ class Indexes:
         searches = [TextSearch(query.text, query.condition, query.limit) for query in queries]
         return await self._text.search_many(generation.name, searches)
 
-    async def _search_vectors(
-        self, tokens: dict[str, TokenQuestion], queries: Sequence[IndexQuery], until: float
-    ) -> HitLists:
-        """Search, and add the questions' token states to `tokens`."""
+    async def _search_vectors(self, encoded: "_Encoded", queries: Sequence[IndexQuery], until: float) -> HitLists:
+        """Search, and tell the model and the questions' token states."""
         model = await self._active_model.get()
         generation = model.generation
+        encoded.model = generation.model
         if await self._erasure_watch.changed():
             self._query_encodings.forget_all()
         encoder = Encoder(model.embedder, self._token_encoder)
         known = await self._query_encodings.encodings([query.text for query in queries], encoder, generation.model)
-        tokens |= {text: TokenQuestion(item.states, generation.model) for text, item in known.items() if item.states}
+        encoded.tokens = {
+            text: TokenQuestion(item.states, generation.model) for text, item in known.items() if item.states
+        }
         searches = [
             VectorSearch(known[query.text].vector, query.condition, query.limit)
             for query in queries

@@ -91,7 +91,11 @@ def similarities(
     both = (best + _with_others(best, owners, beside, len(documents))) / 2 if beside else best
     scores = np.full((len(documents), 2), -np.inf, np.float32)
     np.maximum.at(scores, owners, np.stack((both @ _by_rarity(best), best.mean(axis=1)), axis=1))
-    return [TokenSimilarity(*pair) if pair[0] > -np.inf else None for pair in scores.tolist()]
+    tokens = np.bincount(owners, [_count(packed) for _, packed in passages], len(documents)).astype(int)
+    return [
+        TokenSimilarity(among, alone, count) if count else None
+        for (among, alone), count in zip(scores.tolist(), tokens.tolist(), strict=True)
+    ]
 
 
 def _passages(documents: Sequence[Sequence[bytes]]) -> Sequence[tuple[int, bytes]]:
@@ -111,16 +115,16 @@ def _parts(passages: Sequence[tuple[int, bytes]], tokens: int) -> Iterator[Seque
     part: list[bytes] = []
     left = tokens
     for _, packed in passages:
-        left -= len(packed) // DIMENSIONS
+        left -= _count(packed)
         if part and left < 0:
             yield part
-            part, left = [], tokens - len(packed) // DIMENSIONS
+            part, left = [], tokens - _count(packed)
         part.append(packed)
     yield part
 
 
 def _best_of(question_states: Matrix, part: Sequence[bytes]) -> Matrix:
-    counts = np.array([len(packed) // DIMENSIONS for packed in part])
+    counts = np.array([_count(packed) for packed in part])
     states = np.frombuffer(b"".join(packed[1:] for packed in part), np.int8).reshape(-1, DIMENSIONS)
     by_token = (states.astype(np.float32) @ question_states.T) / _SCALE
     best: Matrix = np.maximum.reduceat(by_token, np.concatenate(([0], np.cumsum(counts)[:-1])), axis=0)
@@ -142,6 +146,11 @@ def _by_rarity(best: Matrix) -> Matrix:
     weights: Matrix = -np.log(np.clip(best.mean(axis=0), _RARE, 0.99))
     shares: Matrix = weights / weights.sum()
     return shares
+
+
+def _count(packed: bytes) -> int:
+    """The number of tokens."""
+    return len(packed) // DIMENSIONS
 
 
 def _readable(packed: bytes) -> bool:
