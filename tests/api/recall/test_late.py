@@ -78,19 +78,21 @@ async def test_what_the_words_find_is_read_while_the_question_is_embedded(
         return found
 
     class Waiting:
-        """Embeds a question only when states have been read."""
+        """Embeds the second question only when states have been read."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(small_model(), name)
 
         async def encode_queries(self, queries: Sequence[str]) -> Sequence[QueryEncoding]:
-            await read.wait()
+            if "bank" in queries:
+                await read.wait()
             return await small_model().encode_queries(queries)
 
     async with http(brain.app(token_encoder=Waiting()), await brain.key()) as ada:
         money, river = await remembered(ada, MONEY, RIVER)
         (soup,) = await remembered(ada, "The soup was cold")
         await brain.settle()
+        await asked(ada, "the model is known from the first question on")
         monkeypatch.setattr(SqlVectors, "states", watched)
         answer = await asked(ada, "bank", precision="recall")
 

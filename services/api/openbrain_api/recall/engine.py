@@ -4,7 +4,7 @@ A single question is a batch of one. Each step is in a separate file.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -15,11 +15,11 @@ from openbrain.observability.metrics import RECALL_DEGRADED, RECALL_SECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.index import Hit
 from openbrain.ports.store.index_entries import Vectors
-from openbrain.ports.store.memories import Memories
+from openbrain.ports.store.memories import Memories, Turn
 from openbrain.settings import Recall
 from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.comparing.candidate_reads import CandidateReads
-from openbrain_api.recall.comparing.context import CANDIDATES, considered, context
+from openbrain_api.recall.comparing.context import context
 from openbrain_api.recall.comparing.late import Comparison, LateInteraction, Similarities, mixed
 from openbrain_api.recall.comparing.similarity import Precision, close, with_similarities
 from openbrain_api.recall.comparing.time_words import TimeSpan, read_times
@@ -128,12 +128,13 @@ class Recaller:
         hits |= await self._only_named(questions, names)
         fused = {number: await self._scores(questions[number], queries[number], hits[number]) for number in queries}
         with RECALL_SECONDS.labels("compare").time():
-            late = await self._similarities(hits, fused, questions, queries, reads)
+            turns = await self._turns(fused, questions, queries, reads)
+            late = await self._similarities(hits, fused, questions, turns, reads)
             mixes = {
                 number: mixed(fused[number], late[number], self._late_weight(question))
                 for number, question in questions.items()
             }
-            neighbours = await self._neighbours(mixes, questions, queries, reads)
+            neighbours = await self._neighbours(mixes, questions, queries, turns)
         sees = {condition: matcher(condition) for condition in {query.condition for query in queries.values()}}
         width = self._settings.tuning.bucket_width
         candidates = {
@@ -190,13 +191,7 @@ class Recaller:
                 return
             compared = {n: some for n, some in ids.items() if some and self._late_weight(questions[n])}
             await reads.states(list(dict.fromkeys(chain.from_iterable(compared.values()))), model)
-            await reads.turns(
-                {
-                    n: (some[: max(CANDIDATES, 2 * questions[n].top_k)], queries[n].condition)
-                    for n, some in compared.items()
-                    if self._counts_neighbours(questions[n])
-                }
-            )
+            await self._turns(compared, questions, queries, reads)
 
         found = await self._indexes.search(list(by_meaning.values()), read_ahead) if by_meaning else ()
         return dict(zip(by_meaning, found, strict=True))
@@ -218,12 +213,28 @@ class Recaller:
             return await self._by_words(query.text, query.condition, query.limit)
         return fuse(hits.text, hits.vectors, self._weight(question))
 
+    async def _turns(
+        self,
+        candidates: Mapping[int, Collection[str]],
+        questions: Mapping[int, Question],
+        queries: Mapping[int, IndexQuery],
+        reads: CandidateReads,
+    ) -> Mapping[int, Mapping[str, Turn]]:
+        """By question whose neighbouring turns count: its candidates that are turns."""
+        return await reads.turns(
+            {
+                number: (list(ids), queries[number].condition)
+                for number, ids in candidates.items()
+                if self._counts_neighbours(questions[number])
+            }
+        )
+
     async def _similarities(
         self,
         hits: Mapping[int, IndexHits],
         fused: Mapping[int, Scores],
         questions: Mapping[int, Question],
-        queries: Mapping[int, IndexQuery],
+        turns: Mapping[int, Mapping[str, Turn]],
         reads: CandidateReads,
     ) -> Mapping[int, Similarities]:
         nothing: dict[int, Similarities] = {number: {} for number in questions}
@@ -234,15 +245,8 @@ class Recaller:
             for number, question in questions.items()
             if (tokens := hits[number].tokens) is not None and fused[number] and self._late_weight(question)
         }
-        chosen = {
-            number: (considered(fused[number], questions[number].top_k), queries[number].condition)
-            for number in comparisons
-            if self._counts_neighbours(questions[number])
-        }
-        turns = await reads.turns(chosen)
-        beside = {number: context(ids, turns[number]) for number, (ids, _) in chosen.items()}
         compared = {
-            number: Comparison(tokens, list(fused[number]), beside.get(number, {}))
+            number: Comparison(tokens, list(fused[number]), context(turns.get(number, {})))
             for number, tokens in comparisons.items()
         }
         return nothing | dict(await self._late.similarities(compared, reads))
@@ -256,14 +260,14 @@ class Recaller:
         scores: Mapping[int, Scores],
         questions: Mapping[int, Question],
         queries: Mapping[int, IndexQuery],
-        reads: CandidateReads,
+        turns: Mapping[int, Mapping[str, Turn]],
     ) -> Mapping[int, Scores]:
         wanted = {
             number: (scores[number], question.top_k, queries[number].condition)
             for number, question in questions.items()
             if self._counts_neighbours(question)
         }
-        return {number: {} for number in questions} | dict(await neighbour_scores(wanted, self._memories, reads))
+        return {number: {} for number in questions} | dict(await neighbour_scores(wanted, turns, self._memories))
 
     def _best(self, question: Question, last: _Round, now: int) -> list[RankedMemory]:
         width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days

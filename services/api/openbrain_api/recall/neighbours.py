@@ -4,11 +4,10 @@ The weights were measured on conversations, see docs/decisions/recall-neighbours
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.store.memories import Memories, Turn
-from openbrain_api.recall.comparing.candidate_reads import CandidateReads
 from openbrain_api.recall.fuse import Scores, best_of
 
 WEIGHTS: Mapping[int, float] = {-2: 0.3, -1: 0.6, 1: 0.3, 2: 0.15}
@@ -20,22 +19,24 @@ OWNERS = 30
 
 
 async def neighbour_scores(
-    questions: Mapping[int, tuple[Scores, int, AllOf]], memories: Memories, reads: CandidateReads
+    questions: Mapping[int, tuple[Scores, int, AllOf]], turns: Mapping[int, Collection[str]], memories: Memories
 ) -> Mapping[int, Scores]:
     """Scores to add, by question and memory, also for neighbours that no index found. A question is given by its fused
-    scores, the number of memories wanted, and its condition; questions with equal conditions share a read."""
+    scores, the number of memories wanted, and its condition; questions with equal conditions share a read. `turns`:
+    which of its memories are turns."""
     owners = {
-        number: [item for item in best_of(scores, max(OWNERS, 2 * wanted)) if reads.may_be_turn(item, condition)]
-        for number, (scores, wanted, condition) in questions.items()
+        number: [item for item in best_of(scores, max(OWNERS, 2 * wanted)) if item in turns[number]]
+        for number, (scores, wanted, _) in questions.items()
     }
     by_condition: defaultdict[AllOf, dict[str, None]] = defaultdict(dict)
     for number, (_, _, condition) in questions.items():
         by_condition[condition] |= dict.fromkeys(owners[number])
-    turns = {
-        condition: await memories.turns(list(ids), condition, tuple(WEIGHTS)) for condition, ids in by_condition.items()
+    around = {
+        condition: await memories.turns(list(ids), condition, tuple(WEIGHTS)) if ids else {}
+        for condition, ids in by_condition.items()
     }
     return {
-        number: added(scores, near(owners[number], turns[condition]))
+        number: added(scores, near(owners[number], around[condition]))
         for number, (scores, _, condition) in questions.items()
     }
 

@@ -42,8 +42,3 @@ class CandidateReads:
             number: {memory_id: turn for memory_id in ids if (turn := self._turns[condition][memory_id]) is not None}
             for number, (ids, condition) in questions.items()
         }
-
-    def may_be_turn(self, memory_id: str, condition: AllOf) -> bool:
-        """False if it was read and is no turn within the condition."""
-        known = self._turns[condition]
-        return memory_id not in known or known[memory_id] is not None

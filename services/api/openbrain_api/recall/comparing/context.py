@@ -2,38 +2,29 @@
 words of its question. Measurements: docs/decisions/recall-token-states.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from openbrain.ports.store.memories import Turn
-from openbrain_api.recall.fuse import Scores, best_of
 
 WEIGHTS: Final[Mapping[int, float]] = {-2: 0.5, -1: 0.7, 1: 0.5}
 """Weight of a word in the turn at that distance."""
 FULL_CHARS: Final = 300
 """Above this many characters a turn gains less from others and gives less to them, in proportion: in a long text
 something is always near."""
-CANDIDATES: Final = 80
-"""This many best candidates are considered, or twice as many as are wanted if that is more."""
 
 
-def considered(scores: Scores, wanted: int) -> Sequence[str]:
-    """Ids of the candidates whose neighbours are considered."""
-    return best_of(scores, max(CANDIDATES, 2 * wanted))
-
-
-def context(ids: Sequence[str], turns: Mapping[str, Turn]) -> Mapping[str, Mapping[str, float]]:
-    """By each memory of `ids` that is a turn: its neighbours in `ids`, with the share at which their words count."""
-    own = {memory_id: turns[memory_id] for memory_id in ids if memory_id in turns}
+def context(turns: Mapping[str, Turn]) -> Mapping[str, Mapping[str, float]]:
+    """By memory: its neighbours among these turns, with the share at which their words count."""
     at: dict[tuple[str, int], list[str]] = {}
-    for memory_id, turn in own.items():
+    for memory_id, turn in turns.items():
         at.setdefault((turn.session_id, turn.number), []).append(memory_id)
     return {
         memory_id: beside
-        for memory_id, turn in own.items()
+        for memory_id, turn in turns.items()
         if (
             beside := {
-                other: weight * _share(turn) * _share(own[other])
+                other: weight * _share(turn) * _share(turns[other])
                 for distance, weight in WEIGHTS.items()
                 for other in at.get((turn.session_id, turn.number + distance), ())
             }
