@@ -22,6 +22,8 @@ from benchmarks.workers.served import served
 from openbrain.adapters.qdrant_edge.shard import Nearest
 from openbrain.adapters.qdrant_edge.terms import compiled as edge_filter
 from openbrain.adapters.sql.store import FILE
+from openbrain.adapters.tantivy.documents import name_key
+from openbrain.adapters.tantivy.names import question_keys
 from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
 from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, visible
 from openbrain.runtime.container import Container
@@ -50,7 +52,12 @@ async def raw_figures(container: Container, criteria: Criteria) -> dict[str, flo
     time, and (`cpu` after the name) CPU time of the process."""
     condition = visible(Viewer(workspace_id="default", agent_id=""), criteria, container.clock.now())
     vectors, text = await raw_vectors(container, condition), await raw_text(container, condition)
-    rows, late = read_rows(container), await raw_late(container)
+    names, rows, turns, late = (
+        await raw_names(container),
+        read_rows(container),
+        read_turns(container),
+        await raw_late(container),
+    )
     ids = sample(container)
     times: dict[str, list[float]] = defaultdict(list)
 
@@ -68,7 +75,10 @@ async def raw_figures(container: Container, criteria: Criteria) -> dict[str, flo
         (encoded,) = await timed("embed", encoder.encode_queries([question]))
         await timed("vectors", vectors(encoded.vector))
         await timed("text", text(question))
-        await timed("late", late(encoded.states, ids[number * COMPARED % (len(ids) - COMPARED) :][:COMPARED]))
+        await timed("names", names(question))
+        compared = ids[number * COMPARED % (len(ids) - COMPARED) :][:COMPARED]
+        await timed("turns", turns(compared))
+        await timed("late", late(encoded.states, compared))
         await timed("rows", rows(ids[number * ROWS : (number + 1) * ROWS]))
     return {part: statistics.median(each) for part, each in times.items()}
 
@@ -103,6 +113,18 @@ async def raw_text(container: Container, condition: AllOf) -> Callable[[str], Aw
     return ask
 
 
+async def raw_names(container: Container) -> Callable[[str], Awaitable[object]]:
+    """Look up which words of the question begin a name; none does here."""
+    index: Any = container.text
+    generation = index._prepared((await container.text_generation()).name).generation
+
+    async def ask(question: str) -> object:
+        searcher = generation._index.searcher()
+        return [searcher.doc_freq("keyword", name_key(key)) for key in question_keys(question, generation._english)]
+
+    return ask
+
+
 async def raw_late(container: Container) -> Callable[["array[float]", Sequence[str]], Awaitable[object]]:
     """Read the token states of these ids on a bare connection and compare them with a question's."""
     encoder, model = container.token_encoder, (await container.vector_generation()).model
@@ -120,6 +142,18 @@ async def raw_late(container: Container) -> Callable[["array[float]", Sequence[s
         return found
 
     return compare
+
+
+def read_turns(container: Container) -> Callable[[Sequence[str]], Awaitable[object]]:
+    """Read which of these ids are turns of a session on a bare connection; none is here."""
+    connection = sqlite3.connect(container.settings.data_dir / FILE)
+    marks = ", ".join("?" * COMPARED)
+
+    async def read(ids: Sequence[str]) -> object:
+        turns = f"SELECT id, session_id, turn FROM memories WHERE id IN ({marks}) AND turn IS NOT NULL"
+        return connection.execute(turns, ids).fetchall()
+
+    return read
 
 
 def sample(container: Container) -> list[str]:

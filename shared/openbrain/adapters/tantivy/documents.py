@@ -7,7 +7,7 @@ document the engine decompresses a block of documents, so a memory's id is two n
 
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tantivy import (
@@ -33,6 +33,8 @@ INTEGERS = ("occurred_at", "expires_at", "removed_at", "revision", "bucket", "di
 _ID_HALVES = ("id_high", "id_low")
 """The memory's id as two signed numbers of 64 bits."""
 _KEYWORDS = ("workspace_id", "org", "project", "agent_id", "session_id", "memory_scope", "audience", "type", "source")
+NAMED = "entry=named"
+"""The keyword of an entry with names."""
 _HALF = 2**64 - 1
 _IDEOGRAPH = re.compile(f"[{character_class(IDEOGRAPH)}]")
 
@@ -105,12 +107,12 @@ def name_key(key: str) -> str:
     return keyword("name_key", key)
 
 
-def documents(entry: TextEntry | Tombstone, name_keys: Iterable[str] = ()) -> list[Document]:
+def documents(entry: TextEntry | Tombstone, name_keys: Sequence[str] = ()) -> list[Document]:
     """Return the documents of the entry and its passages. `ValueError` if a number is out of range or a string is not
     valid text."""
     values = values_of(entry)
-    if isinstance(entry, TextEntry):
-        values["keyword"] += map(name_key, name_keys)
+    if isinstance(entry, TextEntry) and name_keys:
+        values["keyword"] += [NAMED, *map(name_key, name_keys)]
     parts = _passages(entry, values) if isinstance(entry, TextEntry) else ()
     return [Document.from_dict(item, FIELDS) for item in (values, *parts)]
 

@@ -16,7 +16,16 @@ from openbrain.adapters.indexes.generation_folders import DamagedError, damaged,
 from openbrain.adapters.indexes.seal import Seal, break_seal, close_with_seal
 from openbrain.adapters.tantivy import reconciliation
 from openbrain.adapters.tantivy.checksums import first_damaged
-from openbrain.adapters.tantivy.documents import FIELDS, documents, english, memory_ids, name_key, numbers, passage_of
+from openbrain.adapters.tantivy.documents import (
+    FIELDS,
+    NAMED,
+    documents,
+    english,
+    memory_ids,
+    name_key,
+    numbers,
+    passage_of,
+)
 from openbrain.adapters.tantivy.names import name_keys, question_keys
 from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
 from openbrain.adapters.tantivy.removed_entries import Unclean, unclean
@@ -179,7 +188,10 @@ class Generation:
 
     def named(self, search: TextSearch) -> list[str]:
         """Return the memories with one of the keys of the query's words."""
-        searcher, analyzer = self._index.searcher(), english()
+        searcher = self._index.searcher()
+        if not searcher.doc_freq("keyword", NAMED):
+            return []
+        analyzer = english()
         question_terms = map(name_key, question_keys(search.query, analyzer))
         # Few of its words begin a name: looking each one up costs a tenth of a search without hits.
         keys = {key: many for key in question_terms if (many := searcher.doc_freq("keyword", key))}

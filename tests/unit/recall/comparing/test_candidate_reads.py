@@ -3,7 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
+import pytest
+
 from openbrain.domain.access.visibility import AllOf, Equals
+from openbrain.domain.errors import TryLater
 from openbrain.ports.store.memories import Turn
 from openbrain_api.recall.comparing.candidate_reads import CandidateReads
 
@@ -16,15 +19,21 @@ class Store:
 
     def __init__(self) -> None:
         self.asked: list[Sequence[str]] = []
+        self.down = False
 
     async def states(self, ids: Sequence[str], _model: str) -> Mapping[str, Sequence[bytes]]:
-        self.asked.append(ids)
+        self._ask(ids)
         return {memory_id: [b"1"] for memory_id in ids if memory_id == "a"}
 
     async def turns(self, ids: Sequence[str], _condition: AllOf, around: Collection[int] = ()) -> Mapping[str, Turn]:
         assert not around
-        self.asked.append(ids)
+        self._ask(ids)
         return {memory_id: TURN for memory_id in ids if memory_id == "t"}
+
+    def _ask(self, ids: Sequence[str]) -> None:
+        if self.down:
+            raise TryLater("down for the test")
+        self.asked.append(ids)
 
 
 def reading() -> tuple[Store, CandidateReads]:
@@ -40,6 +49,19 @@ async def test_states_are_read_once_for_each_model() -> None:
     assert await reads.states(["a", "c"], "one") == {"a": [b"1"], "c": ()}
     assert await reads.states(["a"], "other") == {"a": [b"1"]}
     assert store.asked == [["a", "b"], ["c"], ["a"]]
+
+
+async def test_what_could_not_be_read_is_read_again() -> None:
+    store, reads = reading()
+    store.down = True
+    with pytest.raises(TryLater):
+        await reads.states(["a"], "one")
+    with pytest.raises(TryLater):
+        await reads.turns({0: (["t"], EVERYTHING)})
+    store.down = False
+
+    assert await reads.states(["a"], "one") == {"a": [b"1"]}
+    assert await reads.turns({0: (["t"], EVERYTHING)}) == {0: {"t": TURN}}
 
 
 async def test_turns_are_read_once_for_each_condition() -> None:

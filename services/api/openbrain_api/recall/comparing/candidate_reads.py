@@ -26,19 +26,23 @@ class CandidateReads:
         known = self._states[model]
         missing = [memory_id for memory_id in ids if memory_id not in known]
         if missing:
-            known |= dict.fromkeys(missing, ())
-            known |= await self._vectors.states(missing, model)
+            read = await self._vectors.states(missing, model)
+            known |= {memory_id: read.get(memory_id, ()) for memory_id in missing}
         return {memory_id: known[memory_id] for memory_id in ids}
 
     async def turns(self, questions: Mapping[int, tuple[Sequence[str], AllOf]]) -> Mapping[int, Mapping[str, Turn]]:
         """By question: those of its memories that are turns within its condition."""
-        missing: defaultdict[AllOf, dict[str, Turn | None]] = defaultdict(dict)
+        wanted: defaultdict[AllOf, dict[str, None]] = defaultdict(dict)
         for ids, condition in questions.values():
-            missing[condition] |= {memory_id: None for memory_id in ids if memory_id not in self._turns[condition]}
-        for condition, unread in missing.items():
-            if unread:
-                self._turns[condition] |= unread | dict(await self._memories.turns(list(unread), condition))
-        return {
-            number: {memory_id: turn for memory_id in ids if (turn := self._turns[condition][memory_id]) is not None}
-            for number, (ids, condition) in questions.items()
-        }
+            wanted[condition] |= dict.fromkeys(ids)
+        for condition, all_ids in wanted.items():
+            known = self._turns[condition]
+            missing = [memory_id for memory_id in all_ids if memory_id not in known]
+            if missing:
+                read = await self._memories.turns(missing, condition)
+                known |= {memory_id: read.get(memory_id) for memory_id in missing}
+        return {number: _those_known(ids, self._turns[condition]) for number, (ids, condition) in questions.items()}
+
+
+def _those_known(ids: Sequence[str], turns: Mapping[str, Turn | None]) -> Mapping[str, Turn]:
+    return {memory_id: turn for memory_id in ids if (turn := turns[memory_id]) is not None}

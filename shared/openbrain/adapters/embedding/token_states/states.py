@@ -89,13 +89,13 @@ def similarities(
     best = _best(question, passages)
     owners = np.array([number for number, _ in passages])
     both = (best + _with_others(best, owners, beside, len(documents))) / 2 if beside else best
-    scores = np.full((len(documents), 2), -np.inf, np.float32)
-    np.maximum.at(scores, owners, np.stack((both @ _by_rarity(best), best.mean(axis=1)), axis=1))
-    tokens = np.bincount(owners, [_count(packed) for _, packed in passages], len(documents)).astype(int)
-    return [
-        TokenSimilarity(among, alone, count) if count else None
-        for (among, alone), count in zip(scores.tolist(), tokens.tolist(), strict=True)
-    ]
+    # The passages of a document are consecutive.
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    among = np.maximum.reduceat(both @ _by_rarity(best), starts).tolist()
+    alone = np.maximum.reduceat(best.mean(axis=1), starts).tolist()
+    tokens = np.add.reduceat([_count(packed) for _, packed in passages], starts).tolist()
+    similar = dict(zip(owners[starts].tolist(), map(TokenSimilarity, among, alone, tokens), strict=True))
+    return [similar.get(number) for number in range(len(documents))]
 
 
 def _passages(documents: Sequence[Sequence[bytes]]) -> Sequence[tuple[int, bytes]]:
