@@ -232,7 +232,7 @@ async def _in_turns(shard: Shard, queries: Sequence[Nearest]) -> list[Passages]:
         if results:
             await asyncio.sleep(0)
         started = time.perf_counter()
-        results += await asyncio.to_thread(shard.nearest, queries[len(results) : len(results) + together])
+        results += shard.nearest(queries[len(results) : len(results) + together])
         if time.perf_counter() - started < TURN_S:
             together *= 2
     return results

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,11 +16,12 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, make_url, text
+from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema import commands
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, MEMORY_COLUMNS, memory_from_row
-from openbrain.adapters.sql.schema.tables import memories, metadata
+from openbrain.adapters.sql.schema.tables import memories, memory_passages, metadata
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import SetupError, TryLater
@@ -34,7 +36,7 @@ from tests.support.waiting import PATIENCE_S
 
 __all__ = ["database_url"]
 
-EMPTY = ("the schema is at revision none, not 0025: run `openbrain db upgrade`",)
+EMPTY = ("the schema is at revision none, not 0026: run `openbrain db upgrade`",)
 OLD = {"text_error", "text_error_revision", "vector_error", "vector_error_revision", "title", "aliases", "identity"}
 
 
@@ -50,18 +52,18 @@ def schema(connection: Connection) -> Any:
     """Everything that the database reports about its columns and indexes, except for Alembic's own table."""
     if connection.dialect.name == "sqlite":
         query = (
-            "SELECT name, sql LIKE '%AUTOINCREMENT%' FROM sqlite_master"
+            "SELECT name, sql LIKE '%AUTOINCREMENT%' OR sql LIKE '%WITHOUT ROWID%' FROM sqlite_master"
             " WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
         )
         found = {
             table: (
-                numbered,
+                special,
                 sorted(tuple(row)[1:] for row in connection.execute(text(f"PRAGMA table_info({table})"))),
                 sorted(
                     _sqlite_index(connection, row) for row in connection.execute(text(f"PRAGMA index_list({table})"))
                 ),
             )
-            for table, numbered in connection.execute(text(query)).all()
+            for table, special in connection.execute(text(query)).all()
         }
         return {table: parts for table, parts in found.items() if table != "alembic_version"}
     columns = (
@@ -100,10 +102,10 @@ def test_up_down_and_up_again(database_url: str) -> None:
     for _ in range(2):
         commands.upgrade(database_url, "0001")
         assert commands.current(database_url) == "0001"
-        assert "not 0025" in commands.check(database_url)[0]
+        assert "not 0026" in commands.check(database_url)[0]
         commands.upgrade(database_url)
         commands.upgrade(database_url)
-        assert commands.current(database_url) == "0025"
+        assert commands.current(database_url) == "0026"
         assert not any("revision" in problem for problem in commands.check(database_url))
         commands.downgrade(database_url, "0001")
         commands.downgrade(database_url, "base")
@@ -189,6 +191,21 @@ def copy_rows(older: sqlite3.Connection, connection: Connection) -> None:
             connection.execute(statement, {f"p{number}": value for number, value in enumerate(row)})
 
 
+def test_a_rebuilt_table_keeps_its_rows(database_url: str) -> None:
+    row = {"memory_id": "a", "model": "m", "passage": 0, "revision": 7, "input_hash": "h"}
+    rows = [row, row | {"passage": 1}, row | {"memory_id": "b"}]
+    commands.upgrade(database_url, "0025")
+    with connected(database_url) as connection:
+        connection.execute(memory_passages.insert(), rows)
+    for step in (partial(commands.upgrade, database_url), partial(commands.downgrade, database_url, "0025")):
+        step()
+        with connected(database_url) as connection:
+            found = connection.execute(memory_passages.select().order_by(*memory_passages.primary_key)).mappings().all()
+        assert [dict(each) for each in found] == rows
+        with pytest.raises(IntegrityError), connected(database_url) as connection:
+            connection.execute(memory_passages.insert(), [row])
+
+
 def test_a_newer_schema_is_left_alone(database_url: str) -> None:
     commands.upgrade(database_url)
     with connected(database_url) as connection:
@@ -255,7 +272,7 @@ def test_several_processes_upgrade_at_once(database_url: str) -> None:
     for process in running:
         process.join(PATIENCE_S)
     assert [process.exitcode for process in running] == [0, 0, 0, 0]
-    assert commands.current(database_url) == "0025"
+    assert commands.current(database_url) == "0026"
 
 
 @pytest.mark.servers("mariadb")

@@ -210,6 +210,8 @@ memory_passages = Table(
     Column("passage", Integer, primary_key=True, autoincrement=False),
     Column("revision", BigInteger, nullable=False),
     Column("input_hash", ascii_name(64), nullable=False),
+    # Rows in the primary key's tree: a recall reads those of 180 memories.
+    sqlite_with_rowid=False,
 )
 
 former_inputs = Table(
