@@ -16,11 +16,12 @@ class Recall(Group):
         0.65, ge=0, le=1, description="Weight of the keyword score in the fusion; vectors have the rest."
     )
     late_weight: float = Field(
-        0.5,
+        0.6,
         ge=0,
         le=1,
         description="Weight of late interaction (token states of the memory and the question, compared word by word) "
-        "against the fused score, for memories with token states, and less for long ones; 0 turns it off.",
+        "against the fused score, for memories with token states; less for long ones, and if none is near. 0 turns it "
+        "off.",
     )
     neighbours: bool = Field(True, description="Whether a turn's neighbours in its session add to its score.")
     name_lift: float = Field(0.15, ge=0, le=1, description="Added to the score of a memory that the question names.")

@@ -35,9 +35,9 @@ async def test_late_interaction_is_told_and_can_be_left_out(brain: Brain) -> Non
         words = await asked(ada, "bank", text_weight=1)
 
     late = whole["explained"][money]["late"]
-    assert (late["rank"], late["normalised"], late["weight"]) == (1, 1, 0.5)
+    assert (late["rank"], late["normalised"], late["weight"]) == (1, 1, 0.6)
     fused = {each: whole["explained"][each]["fused"] for each in (money, river)}
-    assert whole["scores"][money] == round(0.5 + 0.5 * fused[money], 4)
+    assert whole["scores"][money] == round(0.6 + 0.4 * fused[money], 4)
     for answer in (without, words):
         assert [each["late"] for each in answer["explained"].values()] == [None, None]
 

@@ -186,12 +186,15 @@ class Recaller:
         by_meaning = {number: query for number, query in queries.items() if questions[number].match is Match.MEANING}
 
         async def read_ahead(found: HitLists, model: str) -> None:
-            ids = {n: [hit.memory_id for hit in hits or ()] for n, hits in zip(by_meaning, found, strict=True)}
             if self._late is None:
                 return
-            compared = {n: some for n, some in ids.items() if some and self._late_weight(questions[n])}
-            await reads.states(list(dict.fromkeys(chain.from_iterable(compared.values()))), model)
-            await self._turns(compared, questions, queries, reads)
+            ids = {
+                number: [hit.memory_id for hit in hits]
+                for number, hits in zip(by_meaning, found, strict=True)
+                if hits and self._late_weight(questions[number])
+            }
+            await reads.states(list(dict.fromkeys(chain.from_iterable(ids.values()))), model)
+            await self._turns(ids, questions, queries, reads)
 
         found = await self._indexes.search(list(by_meaning.values()), read_ahead) if by_meaning else ()
         return dict(zip(by_meaning, found, strict=True))

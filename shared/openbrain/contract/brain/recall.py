@@ -72,8 +72,8 @@ class RecallBody(Filters):
     late_weight: Annotated[
         Confidence | None,
         Field(
-            description="Weight of the word-by-word comparison in context, against the fused score, for memories of up "
-            "to 50 content words, and less for longer ones; 0 turns it off."
+            description="Weight of the word-by-word comparison in context, against the fused score. It is less for "
+            "memories of more than 60 content words, and if none is near. 0 turns it off."
         ),
     ] = None
     neighbours: Annotated[

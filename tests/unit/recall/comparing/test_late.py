@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.ports.models import TokenSimilarity
-from openbrain_api.recall.comparing.late import FULL_TOKENS, KEPT, late_scores, mixed
+from openbrain_api.recall.comparing.late import EXPONENT, FULL_TOKENS, KEPT, NEAR, late_scores, mixed
 
 ids = st.sampled_from("abcdefgh")
 scores = st.dictionaries(ids, st.floats(min_value=0, max_value=1), max_size=8)
@@ -33,6 +33,14 @@ def test_the_comparison_counts_less_for_a_long_text() -> None:
     assert long == pytest.approx(0.2 + 0.8 * 0.125)
 
 
+def test_the_comparison_counts_less_if_nothing_is_near() -> None:
+    fused = {"a": 0.2, "b": 0.2}
+
+    assert mixed(fused, compared({"a": NEAR, "b": 0.1}), 0.5)["a"] == pytest.approx(0.6)
+    assert mixed(fused, compared({"a": NEAR / 2, "b": 0.1}), 0.5)["a"] == pytest.approx(0.2 + 0.8 * 0.25)
+    assert mixed(fused, compared({"a": -0.1, "b": -0.2}), 0.5) == fused
+
+
 def test_only_the_best_have_a_score() -> None:
     found = late_scores({str(number): number / 100 for number in range(KEPT + 5)})
 
@@ -42,7 +50,7 @@ def test_only_the_best_have_a_score() -> None:
 
 
 def test_small_differences_stay_small() -> None:
-    assert late_scores({"a": 0.5, "b": 0.45}) == pytest.approx({"a": 1, "b": 0.8})
+    assert late_scores({"a": 0.5, "b": 0.45}) == pytest.approx({"a": 1, "b": 0.8**EXPONENT})
     assert late_scores({}) == {}
 
 

@@ -1,5 +1,5 @@
-"""What was read of a recall's candidates: each one's token states and turn are read once, of those that the text index
-finds already while the question is being embedded.
+"""Token states and turns of a recall's candidates, each read once: of those that the text index finds, while the
+question is being embedded.
 """
 
 from collections import defaultdict
@@ -14,7 +14,7 @@ States = Mapping[str, Sequence[bytes]]
 
 
 class CandidateReads:
-    """Reads for one recall; what is known is not read again."""
+    """Reads for one recall, and keeps what it has read."""
 
     def __init__(self, memories: Memories, vectors: Vectors) -> None:
         self._memories, self._vectors = memories, vectors

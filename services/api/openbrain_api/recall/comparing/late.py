@@ -16,9 +16,14 @@ from openbrain_api.recall.fuse import Scores
 
 KEPT = 100
 """Number of best memories with a score above 0: lower ones say little about how near the others are."""
-FULL_TOKENS = 50
+FULL_TOKENS = 60
 """Content words up to which a memory's comparison has its full weight; above that it has less, in proportion: in a long
 text something is always near."""
+EXPONENT = 1.15
+"""Above 1: the most similar memories stand out more."""
+NEAR = 0.5
+"""Similarity of the nearest memory from which the comparison has its full weight; below that it has less, in
+proportion: if none is near, their order says little."""
 LEAST_SPAN = 0.25
 """Least span for normalising: smaller differences would, among few candidates, outweigh the indexes' scores."""
 THREAD_FROM_BYTES = 1_000_000
@@ -88,10 +93,11 @@ def among(similarities: Similarities) -> Scores:
 
 
 def weights(similarities: Similarities, late_weight: float) -> Scores:
-    """The weight of each memory's late score: `late_weight`, or less if the memory is long."""
+    """The weight of each memory's late score: `late_weight`, or less if the memory is long or none is near."""
+    nearest = max((similarity.alone for similarity in similarities.values()), default=0.0)
+    most = late_weight * min(1.0, max(nearest, 0.0) / NEAR)
     return {
-        memory_id: late_weight * min(1.0, FULL_TOKENS / similarity.tokens)
-        for memory_id, similarity in similarities.items()
+        memory_id: most * min(1.0, FULL_TOKENS / similarity.tokens) for memory_id, similarity in similarities.items()
     }
 
 
@@ -105,10 +111,11 @@ def mixed(fused: Scores, similarities: Similarities, late_weight: float) -> Scor
 
 
 def late_scores(similar: Scores) -> Scores:
-    """Scores of the `KEPT` best: the best 1, the worst 0, or more if all are about equally similar."""
+    """Scores of the `KEPT` best: the best 1, the worst 0, or more if all are about equally similar. Raised to
+    `EXPONENT`."""
     best = sorted((-similarity, memory_id) for memory_id, similarity in similar.items())[:KEPT]
     if not best:
         return {}
     top, low = -best[0][0], -best[-1][0]
     span = max(top - low, LEAST_SPAN)
-    return {memory_id: 1 - (top + lower) / span for lower, memory_id in best}
+    return {memory_id: (1 - (top + lower) / span) ** EXPONENT for lower, memory_id in best}
