@@ -108,7 +108,7 @@ async def test_what_stands_around_a_memory_and_what_it_is_linked_to(brain: Brain
     async with http(brain.app(), key) as client:
         turns = [
             (await remembered(client, content, session_id="s1", turn=number, memory_scope="project"))[0]
-            for number, content in enumerate(("The quay is closed.", "Since when?", "Since Tuesday."))
+            for number, content in enumerate(("The quay is closed.", "Since when?", "They told us on Tuesday."))
         ]
         (newer,) = await remembered(client, "The quay is open again.", supersedes=turns[0])
     await brain.settle()
@@ -118,7 +118,7 @@ async def test_what_stands_around_a_memory_and_what_it_is_linked_to(brain: Brain
         chain = text(await client.call_tool("brain_get", {"id": newer, "related": True}))
 
     assert f"beside: {turns[1]}" in found
-    assert "Since Tuesday." in found
+    assert "They told us on Tuesday." in found
     assert {memory["id"]: memory["link"] for memory in told(linked)}[turns[2]] == "nearest"
     assert f"Its chain: {turns[0]}" in chain
 

@@ -1,6 +1,7 @@
 """Properties of the order of hits."""
 
 import itertools
+import math
 import random
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from openbrain.domain.access.visibility import Criteria
 from openbrain.domain.memory import DAY, HALF_LIFE_DAYS, MemoryType, Scope
 from openbrain_api.recall.boost import boosted
-from openbrain_api.recall.order import FINE_STEPS, RankedMemory, bucket, confidence_step, ordered
+from openbrain_api.recall.order import FINE_STEPS, RankedMemory, bucket, confidence_step, ordered, rounded_to_buckets
 from openbrain_api.recall.question import Question
 from tests.support.store.fixtures import START, memory, viewer
 
@@ -148,3 +149,12 @@ def test_a_keyword_never_lowers(score: float, words: list[str], boost: float) ->
     asked = question(keywords=tuple(words), boost=boost, boost_words=tuple(words))
 
     assert boosted(score, memory("abc def"), asked) >= score
+
+
+@given(st.lists(st.floats(min_value=0, max_value=1), min_size=1, max_size=8))
+def test_a_rounded_score_is_within_a_bucket_of_its_own_and_never_below_zero(scores: list[float]) -> None:
+    rounded = rounded_to_buckets([found(score) for score in scores], max(scores), WIDTH)
+
+    for score, hit in zip(scores, rounded, strict=True):
+        assert score - 1e-6 <= hit.score < score + WIDTH + 1e-6
+        assert math.copysign(1, hit.score) == 1

@@ -34,7 +34,7 @@ def bucket(top: float, score: float, width: float) -> int:
 
 def rounded_to_buckets(hits: Sequence[RankedMemory], top: float, width: float) -> list[RankedMemory]:
     """The hits with scores rounded to whole widths below the top one, as used for the order."""
-    return [replace(hit, score=top - bucket(top, hit.score, width) * width) for hit in hits]
+    return [replace(hit, score=max(0.0, top - bucket(top, hit.score, width) * width)) for hit in hits]
 
 
 def ordered(
