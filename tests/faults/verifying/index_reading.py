@@ -1,10 +1,12 @@
 """The verifier's independent view of the indexes: Elasticsearch over HTTP, tantivy and qdrant-edge from their
 folders."""
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 
@@ -68,8 +70,10 @@ def tantivy(folder: Path, most: int = _PAGE) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     owners: set[str] = set()
     for _, address in searcher.search(Query.all_query(), limit=most).hits:
-        memory_id = bytes(searcher.doc(address).get_first("memory_id") or b"").decode()
-        (revision,), (tombstone,) = (searcher.fast_field_values(name, [address]) for name in ("revision", "tombstone"))
+        (high,), (low,), (revision,), (tombstone,) = (
+            searcher.fast_field_values(name, [address]) for name in ("id_high", "id_low", "revision", "tombstone")
+        )
+        memory_id = str(UUID(bytes=struct.pack(">qq", high, low)))
         if revision is None:
             owners.add(memory_id)
             continue
