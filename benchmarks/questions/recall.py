@@ -1,8 +1,7 @@
 """Recall through HTTP over 100,000 memories, compared with the sum of its unavoidable parts.
 
-The parts: embed the query, search the vector engine and the text engine, look up the names in the query, read which of
-180 candidates are turns, read and compare their token states, and read 20 rows, all with the raw engines and one after
-the other.
+The parts: embed the query, search the vector engine and the text engine, read which of 180 candidates are turns, read
+and compare their token states, and read 20 rows, all with the raw engines and one after the other.
 """
 
 import argparse
@@ -19,7 +18,7 @@ from benchmarks.support.worker import Worker, running_worker
 NAME = "recall"
 GOAL = 1.2
 CACHED = 20
-PARTS = ("embed", "vectors", "text", "names", "turns", "late", "rows")
+PARTS = ("embed", "vectors", "text", "turns", "late", "rows")
 AIMS = {"filtered": 80.0, "filtered, cached": 150.0}
 BODIES = {"workspace only": {}, "filtered": {"org": "acme", "project": "p4"}}
 

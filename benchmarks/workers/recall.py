@@ -22,8 +22,6 @@ from benchmarks.workers.served import served
 from openbrain.adapters.qdrant_edge.shard import Nearest
 from openbrain.adapters.qdrant_edge.terms import compiled as edge_filter
 from openbrain.adapters.sql.store import FILE
-from openbrain.adapters.tantivy.documents import name_key
-from openbrain.adapters.tantivy.names import question_keys
 from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
 from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, visible
 from openbrain.runtime.container import Container
@@ -52,12 +50,7 @@ async def raw_figures(container: Container, criteria: Criteria) -> dict[str, flo
     time, and (`cpu` after the name) CPU time of the process."""
     condition = visible(Viewer(workspace_id="default", agent_id=""), criteria, container.clock.now())
     vectors, text = await raw_vectors(container, condition), await raw_text(container, condition)
-    names, rows, turns, late = (
-        await raw_names(container),
-        read_rows(container),
-        read_turns(container),
-        await raw_late(container),
-    )
+    rows, turns, late = read_rows(container), read_turns(container), await raw_late(container)
     ids = sample(container)
     times: dict[str, list[float]] = defaultdict(list)
 
@@ -75,7 +68,6 @@ async def raw_figures(container: Container, criteria: Criteria) -> dict[str, flo
         (encoded,) = await timed("embed", encoder.encode_queries([question]))
         await timed("vectors", vectors(encoded.vector))
         await timed("text", text(question))
-        await timed("names", names(question))
         compared = ids[number * COMPARED % (len(ids) - COMPARED) :][:COMPARED]
         await timed("turns", turns(compared))
         await timed("late", late(encoded.states, compared))
@@ -109,18 +101,6 @@ async def raw_text(container: Container, condition: AllOf) -> Callable[[str], Aw
         found = generation._index.searcher().search(wanted, limit=CANDIDATES, count=False)
         assert found.hits, "these filters leave nothing to find"
         return found
-
-    return ask
-
-
-async def raw_names(container: Container) -> Callable[[str], Awaitable[object]]:
-    """Look up which words of the question begin a name; none does here."""
-    index: Any = container.text
-    generation = index._prepared((await container.text_generation()).name).generation
-
-    async def ask(question: str) -> object:
-        searcher = generation._index.searcher()
-        return [searcher.doc_freq("keyword", name_key(key)) for key in question_keys(question, generation._english)]
 
     return ask
 
