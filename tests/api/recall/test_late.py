@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
-import pytest
 
-from openbrain.adapters.sql.indexes.vectors import SqlVectors
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.ports.models import QueryEncoding
 from tests.support.api.brain import Brain, http, remembered, small_model
+from tests.support.store.parts import with_parts
 
 RECALL = "/v1/brain/recall"
 MONEY = "She took the cheque to the bank"
@@ -65,20 +64,23 @@ async def test_where_token_states_are_switched_off_recall_goes_by_both_indexes(b
     assert answer["scores"] == {money: 1.0}
 
 
-async def test_what_the_words_find_is_read_while_the_question_is_embedded(
-    brain: Brain, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_the_words_find_is_read_while_the_question_is_embedded(brain: Brain) -> None:
     read, read_ids = asyncio.Event(), list[str]()
-    states = SqlVectors.states
 
-    async def watched(self: SqlVectors, ids: Sequence[str], model: str) -> Mapping[str, Sequence[bytes]]:
-        read_ids.extend(ids)
-        found = await states(self, ids, model)
-        read.set()
-        return found
+    class Watched:
+        """The store's vectors; records whose states are read."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(brain.store.vectors, name)
+
+        async def states(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[bytes]]:
+            found = await brain.store.vectors.states(ids, model)
+            read_ids.extend(ids)
+            read.set()
+            return found
 
     class Waiting:
-        """Embeds the second question only when states have been read."""
+        """Embeds the question about a bank only when states have been read."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(small_model(), name)
@@ -88,12 +90,14 @@ async def test_what_the_words_find_is_read_while_the_question_is_embedded(
                 await read.wait()
             return await small_model().encode_queries(queries)
 
-    async with http(brain.app(token_encoder=Waiting()), await brain.key()) as ada:
+    app = brain.app(token_encoder=Waiting(), store=with_parts(brain.store, vectors=Watched()))
+    async with http(app, await brain.key()) as ada:
         money, river = await remembered(ada, MONEY, RIVER)
         (soup,) = await remembered(ada, "The soup was cold")
         await brain.settle()
         await asked(ada, "the model is known from the first question on")
-        monkeypatch.setattr(SqlVectors, "states", watched)
+        read.clear()
+        read_ids.clear()
         answer = await asked(ada, "bank", precision="recall")
 
     assert not answer["degraded"]

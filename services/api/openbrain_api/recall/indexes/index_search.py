@@ -41,19 +41,19 @@ class IndexQuery:
 
 
 ReadAhead = Callable[[HitLists, str], Awaitable[None]]
-"""Gets the text hits of each query, and the key of the vector model, while the vectors are still searched."""
+"""Called with the text hits of each query and the key of the vector model, before the vector search ends."""
 _SearchIndex = Callable[[Sequence[IndexQuery], float], Awaitable[HitLists]]
 """Searches an index; the float is the deadline by the loop's clock."""
 
 
 @dataclass(slots=True)
 class _Encoded:
-    """What a search of vectors tells meanwhile."""
+    """The vector model of a search, and the token states of its questions; set while it runs."""
 
     model: str = ""
-    """The key of the vector model, from before the questions are embedded."""
+    """The key of the vector model; known before the questions are embedded."""
     tokens: Mapping[str, TokenQuestion] = field(default_factory=dict)
-    """By question."""
+    """Token states by question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class Indexes:
         return await self._text.search_many(generation.name, searches)
 
     async def _search_vectors(self, encoded: "_Encoded", queries: Sequence[IndexQuery], until: float) -> HitLists:
-        """Search, and tell the model and the questions' token states."""
+        """Search, and set the model and the questions' token states."""
         model = await self._active_model.get()
         generation = model.generation
         encoded.model = generation.model
