@@ -36,7 +36,7 @@ from tests.support.waiting import PATIENCE_S
 
 __all__ = ["database_url"]
 
-EMPTY = ("the schema is at revision none, not 0026: run `openbrain db upgrade`",)
+EMPTY = ("the schema is at revision none, not 0027: run `openbrain db upgrade`",)
 OLD = {"text_error", "text_error_revision", "vector_error", "vector_error_revision", "title", "aliases", "identity"}
 
 
@@ -102,10 +102,10 @@ def test_up_down_and_up_again(database_url: str) -> None:
     for _ in range(2):
         commands.upgrade(database_url, "0001")
         assert commands.current(database_url) == "0001"
-        assert "not 0026" in commands.check(database_url)[0]
+        assert "not 0027" in commands.check(database_url)[0]
         commands.upgrade(database_url)
         commands.upgrade(database_url)
-        assert commands.current(database_url) == "0026"
+        assert commands.current(database_url) == "0027"
         assert not any("revision" in problem for problem in commands.check(database_url))
         commands.downgrade(database_url, "0001")
         commands.downgrade(database_url, "base")
@@ -272,7 +272,7 @@ def test_several_processes_upgrade_at_once(database_url: str) -> None:
     for process in running:
         process.join(PATIENCE_S)
     assert [process.exitcode for process in running] == [0, 0, 0, 0]
-    assert commands.current(database_url) == "0026"
+    assert commands.current(database_url) == "0027"
 
 
 @pytest.mark.servers("mariadb")

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slots
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, WHOLE, memory_from_row
-from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.schema.tables import TURNS, memories
 from openbrain.domain.memory import Memory
 
 _CONFIDENCE = MEMORY_COLUMNS.index("confidence")
@@ -46,12 +46,13 @@ def to_memories(connection: Connection, rows: Iterable[Sequence[Any]]) -> list[M
 def read_rows(connection: Connection, ids: Sequence[str], *, turns: bool = False) -> list[Memory]:
     """Read complete memories, in no order. `turns`: only memories with a turn."""
     columns = memory_text(connection)
+    indexed = f" INDEXED BY {TURNS}" if turns and is_sqlite(connection) else ""
     among = " AND turn IS NOT NULL" if turns else ""
     complete: list[Memory] = []
     for some in chunks(ids):
         # By primary key only: with another condition SQLite uses that one's index and reads a whole workspace.
         known = f"id IN ({slots(connection, len(some))})"
-        statement = f"SELECT {columns} FROM memories WHERE {known}{among}"  # noqa: S608 - our own names
+        statement = f"SELECT {columns} FROM memories{indexed} WHERE {known}{among}"  # noqa: S608 - our own names
         complete.extend(to_memories(connection, connection.exec_driver_sql(statement, tuple(some)).fetchall()))
     return complete
 

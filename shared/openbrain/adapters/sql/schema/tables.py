@@ -105,6 +105,7 @@ def valid_key(now: int) -> ColumnElement[bool]:
 BY_AGE = "ix_memories_workspace_id_created_at"
 BY_PROJECT = "ix_memories_workspace_id_project"
 SESSION_TURN = "ix_memories_session_id_turn"
+TURNS = "ix_memories_turns"
 CONVERSATION = "ix_memories_workspace_id_conversation"
 CONVERSATION_KEY = "sessionId"
 """The metadata key by which clients ask for the turns of a conversation: it has an index."""
@@ -172,6 +173,8 @@ memories = Table(
     ),
     # Most memories have no turn: SQLite leaves them out of the index.
     Index(SESSION_TURN, "workspace_id", "session_id", "turn", sqlite_where=text("turn IS NOT NULL")),
+    # Which of the candidates of a recall are turns, without reading the rows of the others.
+    Index(TURNS, "id", sqlite_where=text("turn IS NOT NULL")).ddl_if(dialect="sqlite"),
     # The newest turns of a conversation without scanning those of others.
     Index(
         CONVERSATION,
