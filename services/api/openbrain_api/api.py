@@ -31,6 +31,7 @@ from openbrain_api.memories.session_agents import SessionAgents
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.hits.past import PastRecaller
 from openbrain_api.recall.indexes.active_model import ActiveModel
+from openbrain_api.recall.indexes.erasure_watch import ErasureWatch
 from openbrain_api.recall.recording import Recorder
 from openbrain_api.vaults.arc_meanings import ArcMeanings
 
@@ -49,6 +50,7 @@ class Api:
     rate_limiter: RateLimiter
     committer: Committer
     recaller: Recaller
+    erasure_watch: ErasureWatch
     past_recaller: PastRecaller
     recorder: Recorder
     discovery: Discovery

@@ -38,11 +38,13 @@ from openbrain_api.memories.committing import Committer
 from openbrain_api.memories.session_agents import SessionAgents
 from openbrain_api.openapi.document import document
 from openbrain_api.recall.comparing.late import LateInteraction
+from openbrain_api.recall.comparing.state_cache import StateCache
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.hits.past import PastRecaller
 from openbrain_api.recall.indexes.active_model import ActiveModel
+from openbrain_api.recall.indexes.erasure_watch import ErasureWatch
 from openbrain_api.recall.indexes.index_search import Indexes
-from openbrain_api.recall.indexes.query_encodings import ErasureWatch
+from openbrain_api.recall.indexes.query_encodings import QueryEncodings
 from openbrain_api.recall.indexes.serving import Serving, examined
 from openbrain_api.recall.recording import Recorder
 from openbrain_api.vaults.arc_meanings import ArcMeanings
@@ -80,15 +82,20 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
     server, timeout_s = settings.server, settings.recall.tuning.index_timeout_s
     reasoner = container.reasoner
     keyring, serving = Keyring(store.api_keys, clock), Serving(store.generations, clock)
-    active_model = ActiveModel(serving, container.embedders)
+    active_model, encoder = ActiveModel(serving, container.embedders), container.token_encoder
+    query_encodings = QueryEncodings(settings.embedding.tuning.query_cache)
+    state_cache = StateCache(
+        store.vectors, encoder.version if encoder else b"", settings.recall.tuning.state_cache_mb * 2**20
+    )
+    erasure_watch = ErasureWatch(store.writes, clock, (query_encodings, state_cache))
     indexes = Indexes(
         text=text,
         vectors=vectors,
         serving=serving,
         active_model=active_model,
-        erasure_watch=ErasureWatch(store.writes, clock),
-        token_encoder=container.token_encoder,
-        cache=settings.embedding.tuning.query_cache,
+        erasure_watch=erasure_watch,
+        query_encodings=query_encodings,
+        token_encoder=encoder,
         timeout_s=timeout_s,
     )
     dependencies: dict[str, Check] = {
@@ -116,15 +123,16 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
         recaller=Recaller(
             indexes=indexes,
             memories=store.memories,
-            vectors=store.vectors,
+            state_cache=state_cache,
             clock=clock,
             settings=settings.recall,
-            late=LateInteraction(container.token_encoder) if container.token_encoder else None,
+            late=LateInteraction(encoder) if encoder else None,
         ),
+        erasure_watch=erasure_watch,
         past_recaller=PastRecaller(store.past, clock, settings.recall),
         recorder=Recorder(store.memories, container.wake),
         discovery=Discovery(text=text, memories=store.memories, serving=serving, timeout_s=timeout_s),
-        arc_meanings=ArcMeanings(container.token_encoder),
+        arc_meanings=ArcMeanings(encoder),
         chains=Chains(store.memories),
         session_agents=SessionAgents(store.sessions, clock),
         checks=Checks(dependencies, services, clock),

@@ -1,4 +1,4 @@
-"""Two caches: an LRU cache, and a single value with a maximum age."""
+"""Caches: the most recent entries by number or by bytes, and a single value with a maximum age."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -27,6 +27,38 @@ class Lru(OrderedDict[K, V]):
         if value is not None:
             self.move_to_end(key)
         return value
+
+
+class LruBytes(Generic[K]):
+    """Keeps the byte strings that were last put or read, of together at most `most` bytes; none that is longer."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._entries: OrderedDict[K, bytes] = OrderedDict()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def recent(self, key: K) -> bytes | None:
+        """Return a value and make it the most recent."""
+        value = self._entries.get(key)
+        if value is not None:
+            self._entries.move_to_end(key)
+        return value
+
+    def put(self, key: K, value: bytes) -> None:
+        self._size -= len(self._entries.pop(key, b""))
+        if len(value) > self._most:
+            return
+        self._size += len(value)
+        self._entries[key] = value
+        while self._size > self._most:
+            self._size -= len(self._entries.popitem(last=False)[1])
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self._size = 0
 
 
 class Fresh(Generic[V]):

@@ -54,6 +54,9 @@ class EmbeddingTuning(Group):
 
 class RecallTuning(Group):
     candidates: int = Field(100, ge=10, le=1000, description="Candidates requested from each index for one answer.")
+    state_cache_mb: int = Field(
+        32, ge=0, le=100_000, description="Token states of recently compared memories kept in memory; 0: none."
+    )
     bucket_width: float = Field(0.02, gt=0, le=1, description="Relevance differences below this are ties.")
     kept_days: int = Field(30, ge=1, description="How long the results of a recall are kept, for feedback.")
     feedback_used: float = Field(0.02, ge=0, le=1, description="What `used` adds to a memory's confidence.")

@@ -1,4 +1,4 @@
-"""Recent queries are forgotten after an erasure, by every replica of the API."""
+"""Recent queries and token states are forgotten after an erasure, by every replica of the API."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,8 +8,10 @@ import httpx
 
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.usecases.indexes.encoding import Encoder
+from openbrain_api.recall.indexes.erasure_watch import ErasureWatch
 from openbrain_api.recall.indexes.query_encodings import QueryEncodings
 from tests.support.api.brain import Brain, http, remembered
+from tests.support.store.parts import with_parts
 from tests.support.waiting import until
 
 
@@ -59,8 +61,36 @@ async def test_a_replica_that_erased_nothing_forgets_too(brain: Brain) -> None:
         assert len(models[0].asked) == 3, "a forget is not an erasure"
 
 
+async def test_token_states_are_forgotten_with_them(brain: Brain) -> None:
+    read: list[str] = []
+
+    class Reading:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(brain.store.vectors, name)
+
+        async def states(self, inputs: Sequence[str], model: str) -> Any:
+            read.extend(inputs)
+            return await brain.store.vectors.states(inputs, model)
+
+    app = brain.app(store=with_parts(brain.store, vectors=Reading()))
+    async with http(brain.app(), await brain.key()) as here, http(app, await brain.key()) as there:
+        _, second = await remembered(here, "the cellar has a window", "the safe opens with 4711")
+        await brain.settle()
+        for _ in range(2):
+            await ask(there, "what opens the safe")
+        assert len(read) == 2, "otherwise this test proves nothing"
+
+        await here.delete(f"/v1/brain/memories/{second}", params={"erase": 1})
+        brain.clock.advance(2 * MICROSECONDS)
+        await ask(there, "where is the window")
+        await ask(there, "where is the window")
+    assert len(read) == 3, "only the memory that is left, once"
+
+
 async def test_who_is_asked_nothing_any_more_keeps_nothing(brain: Brain) -> None:
-    kept = QueryEncodings(8, idle_s=0.05)
+    kept = QueryEncodings(8)
+    watch = ErasureWatch(brain.store.writes, brain.clock, (kept,), idle_s=0.05)
+    await watch.check()
     await kept.encodings(["what opens the safe"], Encoder(brain.embedder), "m")
     assert kept._known
     await until(lambda: _empty(kept))
@@ -78,7 +108,7 @@ async def test_a_question_on_its_way_to_the_model_is_forgotten_too(brain: Brain)
     kept = QueryEncodings(8)
     question = asyncio.create_task(kept.encodings(["what opens the safe"], Encoder(Slow(brain.embedder)), "m"))
     await asked.wait()
-    kept.forget_all()
+    kept.clear()
     go_on.set()
 
     assert "what opens the safe" in await question

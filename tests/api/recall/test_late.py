@@ -68,13 +68,13 @@ async def test_what_the_words_find_is_read_while_the_question_is_embedded(brain:
     read, read_ids = asyncio.Event(), list[str]()
 
     class Watched:
-        """The store's vectors; records whose states are read."""
+        """The store's vectors; records of which memories states are read."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(brain.store.vectors, name)
 
-        async def states(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[bytes]]:
-            found = await brain.store.vectors.states(ids, model)
+        async def inputs(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[str]]:
+            found = await brain.store.vectors.inputs(ids, model)
             read_ids.extend(ids)
             read.set()
             return found

@@ -64,8 +64,10 @@ async def test_vectors_of_the_same_model_are_kept_and_the_model_is_asked_for_the
     for text, vector in zip(TEXTS[:2], given, strict=False):
         assert cosine(await kept(brain, found[text]), vector) == pytest.approx(1, abs=1e-5)
     # Token states are computed for every text, and replace no vector.
-    states = await brain.store.vectors.states(list(found.values()), IDENTITY.key)
-    assert states.keys() == set(found.values())
+    inputs = await brain.store.vectors.inputs(list(found.values()), IDENTITY.key)
+    assert inputs.keys() == set(found.values())
+    states = await brain.store.vectors.states([item for some in inputs.values() for item in some], IDENTITY.key)
+    assert states.keys() == {item for some in inputs.values() for item in some}
     assert recalled["memories"][0]["content"] == TEXTS[0]
 
 

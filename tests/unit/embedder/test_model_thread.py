@@ -71,6 +71,43 @@ async def test_texts_of_several_callers_that_wait_share_a_run(thread: ModelThrea
     assert model.runs == [[1], [4, 3, 4]]
 
 
+class Turns:
+    """A clock by which each turn of the event loop takes a millisecond, or nothing when it is idle."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+        self.busy = True
+
+    def now(self) -> float:
+        self.at += 0.001 * self.busy
+        return self.at
+
+
+async def test_texts_that_come_while_the_event_loop_is_busy_share_a_run(model: Model) -> None:
+    turns = Turns()
+    thread = ModelThread("model", TOKENS, gather_s=0.01, now=turns.now)
+    tasks = []
+    for length in (2, 3):
+        tasks.append(asyncio.create_task(thread.run(model.lengths, [text(length)])))
+        for _ in range(3):
+            await asyncio.sleep(0)
+    assert not model.runs
+    turns.busy = False
+    assert await asyncio.gather(*tasks) == [[2], [3]]
+    assert model.runs == [[2, 3]]
+    await thread.close()
+
+
+async def test_however_busy_the_event_loop_is_no_text_waits_for_long(model: Model) -> None:
+    turns = Turns()
+    thread = ModelThread("model", TOKENS, gather_s=0.01, now=turns.now)
+    assert await thread.run(model.lengths, [text(2)]) == [2]
+    assert turns.at == pytest.approx(0.011)
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.gather(thread.run(model.lengths, [text(3)]), thread.close())
+    assert model.runs == [[2]]
+
+
 async def test_a_run_has_no_more_tokens_than_allowed_padding_included(thread: ModelThread, model: Model) -> None:
     tasks = await waiting(thread, model, *((model.lengths, [text(length)]) for length in (2, 2, 5, 1)))
     model.held.set()

@@ -46,7 +46,7 @@ async def test_answers_for_names_say_nothing_about_words() -> None:
         serving=cast("Any", Serving()),
         active_model=cast("Any", None),
         erasure_watch=cast("Any", None),
-        cache=8,
+        query_encodings=cast("Any", None),
         timeout_s=0.01,
     )
     query = IndexQuery("what opens the safe", AllOf(()), 10, ("text",))

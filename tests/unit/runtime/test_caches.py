@@ -1,6 +1,6 @@
 """Caches within a process."""
 
-from openbrain.domain.caches import Fresh, Lru
+from openbrain.domain.caches import Fresh, Lru, LruBytes
 
 
 def test_the_entries_that_were_used_last_are_kept() -> None:
@@ -17,6 +17,24 @@ def test_a_cache_of_no_size_keeps_nothing() -> None:
     cache: Lru[str, int] = Lru(0)
     cache["a"] = 1
     assert not cache
+
+
+def test_bytes_are_kept_up_to_their_sum() -> None:
+    cache: LruBytes[str] = LruBytes(5)
+    cache.put("a", b"12")
+    cache.put("b", b"123")
+    assert cache.recent("a") == b"12"
+    cache.put("c", b"1")
+    assert [cache.recent(key) for key in "abc"] == [b"12", None, b"1"]
+    cache.put("a", b"1234")
+    assert [cache.recent(key) for key in "ac"] == [b"1234", b"1"]
+    cache.put("d", b"123456")
+    assert [cache.recent(key) for key in "acd"] == [b"1234", b"1", None], "it is longer than all may be"
+    cache.put("a", b"123456")
+    assert [cache.recent(key) for key in "ac"] == [None, b"1"]
+    cache.clear()
+    cache.put("e", b"12345")
+    assert len(cache) == 1
 
 
 def test_a_value_counts_until_it_is_too_old_and_not_after_the_clock_was_set_back() -> None:

@@ -212,7 +212,7 @@ async def end_thought(call: Call[Nothing, EndThoughtQuery]) -> Response:
         else:
             await writes.forget(part.id, viewer, origin, "")
     if erase:
-        call.api.recaller.forget_queries()
+        call.api.erasure_watch.clear()
     call.api.committer.hint()
     return plain({"id": parts[0].id, "deleted": True, "erased": erase})
 

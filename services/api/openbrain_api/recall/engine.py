@@ -14,7 +14,6 @@ from openbrain.domain.text.words import words_in, words_of
 from openbrain.observability.metrics import RECALL_DEGRADED, RECALL_SECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.index import Hit
-from openbrain.ports.store.index_entries import Vectors
 from openbrain.ports.store.memories import Memories, Turn
 from openbrain.settings import Recall
 from openbrain_api.recall.boost import boosted
@@ -22,6 +21,7 @@ from openbrain_api.recall.comparing.candidate_reads import CandidateReads
 from openbrain_api.recall.comparing.context import context
 from openbrain_api.recall.comparing.late import Comparison, LateInteraction, Similarities, mixed
 from openbrain_api.recall.comparing.similarity import Precision, close, with_similarities
+from openbrain_api.recall.comparing.state_cache import StateCache
 from openbrain_api.recall.comparing.time_words import TimeSpan, read_times
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
@@ -67,7 +67,7 @@ class Recaller:
         *,
         indexes: Indexes,
         memories: Memories,
-        vectors: Vectors,
+        state_cache: StateCache,
         clock: Clock,
         settings: Recall,
         late: LateInteraction | None = None,
@@ -75,7 +75,7 @@ class Recaller:
         self._indexes = indexes
         self._late = late
         self._memories = memories
-        self._vectors = vectors
+        self._state_cache = state_cache
         self._clock = clock
         self._settings = settings
         self._half_life_days = {**HALF_LIFE_DAYS, **settings.half_life_days}
@@ -90,7 +90,7 @@ class Recaller:
         }
         conditions = [visible(question.viewer, question.criteria, now) for question in questions]
         times = [await self._times(question, now) for question in questions]
-        reads = CandidateReads(self._memories, self._vectors)
+        reads = CandidateReads(self._memories, self._state_cache)
         while limits:
             queries = {
                 number: IndexQuery(questions[number].query, conditions[number], limit, self._names(questions[number]))
@@ -363,10 +363,6 @@ class Recaller:
             top=top,
             half_life_days=self._half_life_days,
         )
-
-    def forget_queries(self) -> None:
-        """Clear the cache of recent queries."""
-        self._indexes.forget_queries()
 
     async def _by_words(self, query: str, condition: AllOf, limit: int) -> Scores:
         words = list(dict.fromkeys(words_in(query.lower())))[:_WORDS]

@@ -1,12 +1,15 @@
 """A thread that runs a model on waiting texts of all callers, as many per run as fit."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
+IDLE_S = 0.0003
+"""A turn of the event loop that takes less had nothing to do."""
 Pieces = list[list[int]]
 """The token ids of one text: one list, or several if it is longer than the model's window."""
 Texts = Sequence[Pieces]
@@ -23,11 +26,17 @@ class _Waiting(NamedTuple):
 class ModelThread:
     """Texts that wait at the same moment share a run: for short texts most of a run is reading the weights."""
 
-    def __init__(self, name: str, tokens_a_run: int) -> None:
-        """`tokens_a_run` includes padding; a longer text runs alone."""
+    def __init__(
+        self, name: str, tokens_a_run: int, *, gather_s: float = 0.0, now: Callable[[], float] = time.perf_counter
+    ) -> None:
+        """`tokens_a_run` includes padding; a longer text runs alone. `gather_s`: how long a text waits, at most, while
+        the event loop is busy and may bring others for the same run."""
         self._pool = ThreadPoolExecutor(1, name)
         self._tokens = tokens_a_run
+        self._gather_s, self._now = gather_s, now
         self._waiting: deque[_Waiting] = deque()
+        self._gathered = 0
+        """Texts that the thread was not told of yet."""
 
     async def call(self, work: Callable[..., T], *arguments: object) -> T:
         """Call `work` in the thread."""
@@ -44,6 +53,7 @@ class ModelThread:
         return [results[number] for number in range(len(texts))]
 
     async def close(self) -> None:
+        self._gathered = 0
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
         while self._waiting:
             self._waiting.popleft().result.cancel()
@@ -62,8 +72,27 @@ class ModelThread:
     def _ask(self, work: Work[T], pieces: Pieces) -> "asyncio.Future[T]":
         result: Future[T] = Future()
         self._waiting.append(_Waiting(work, pieces, result))
-        self._pool.submit(self._run_next)
+        self._gathered += 1
+        if not self._gather_s:
+            self._tell()
+        elif self._gathered == 1:
+            self._gather(self._now() + self._gather_s, 0.0)
         return asyncio.wrap_future(result)
+
+    def _gather(self, until: float, before: float) -> None:
+        """Tell the thread when a turn of the event loop had nothing to do, but by `until`. `before`: when the turn
+        began."""
+        now = self._now()
+        if now - before < IDLE_S or now >= until:
+            self._tell()
+        else:
+            asyncio.get_running_loop().call_soon(self._gather, until, now)
+
+    def _tell(self) -> None:
+        # Once for each text: it may take as many runs.
+        for _ in range(self._gathered):
+            self._pool.submit(self._run_next)
+        self._gathered = 0
 
     def _run_next(self) -> None:
         if not (batch := self._next_run()):

@@ -26,6 +26,9 @@ TOKENS_A_RUN = 512
 QUERY_TOKENS_A_RUN = 256
 """Maximum tokens of queries per run, padding included: some 20 short queries delay a single one by at most 0.1 s."""
 
+GATHER_S = 0.03
+"""Longest time that a query waits for others while the event loop is busy: several in one run take less time."""
+
 PADDING = -1
 
 T = TypeVar("T")
@@ -70,7 +73,11 @@ class OnnxSentences:
         self._session: Any = None
         self._loading = Lock()
         self._documents = ModelThread("model-documents", TOKENS_A_RUN if kind.batches else 0)
-        self._queries = ModelThread("model-queries", QUERY_TOKENS_A_RUN if kind.batches else 0)
+        self._queries = (
+            ModelThread("model-queries", QUERY_TOKENS_A_RUN, gather_s=GATHER_S)
+            if kind.batches
+            else ModelThread("model-queries", 0)
+        )
 
     async def identity(self) -> ModelIdentity:
         if self._session is None:

@@ -200,8 +200,12 @@ class Vectors(Protocol):
     async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
         """Return the vectors of these memories; memories without any are absent."""
 
-    async def states(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[bytes]]:
-        """Return the token states of these memories' passages, in no order; memories without any are absent."""
+    async def inputs(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[str]]:
+        """Return the hashes of the model inputs of these memories' passages, in no order; memories without any are
+        absent."""
+
+    async def states(self, inputs: Sequence[str], model: str) -> Mapping[str, bytes]:
+        """Return the token states of these model inputs, by hash; inputs without any are absent."""
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
         """Delete vectors that no passage uses, of these model inputs and of those named by pending purges, in small

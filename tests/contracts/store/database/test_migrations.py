@@ -21,7 +21,7 @@ from sqlalchemy.exc import IntegrityError
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema import commands
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, MEMORY_COLUMNS, memory_from_row
-from openbrain.adapters.sql.schema.tables import memories, memory_passages, metadata
+from openbrain.adapters.sql.schema.tables import TURNS, memories, memory_passages, metadata
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import SetupError, TryLater
@@ -84,13 +84,19 @@ def _sqlite_index(connection: Connection, row: Any) -> tuple[Any, ...]:
     return "" if row[1].startswith("sqlite_autoindex") else row[1], row[2], row[3], columns
 
 
+def differences(connection: Connection) -> Any:
+    """What Alembic would change. It does not know that an index may be for one database only."""
+    others = set() if connection.dialect.name == "sqlite" else {TURNS}
+    opts = {"compare_type": False, "include_object": lambda _object, name, *_: name not in others}
+    return compare_metadata(MigrationContext.configure(connection, opts=opts), metadata)
+
+
 def test_the_steps_make_the_tables_of_today(database_url: str) -> None:
     assert commands.check(database_url) == EMPTY
     commands.upgrade(database_url)
     with connected(database_url) as connection:
         migrated = schema(connection)
-        context = MigrationContext.configure(connection, opts={"compare_type": False})
-        assert compare_metadata(context, metadata) == []
+        assert differences(connection) == []
     commands.downgrade(database_url, "base")
     with connected(database_url) as connection:
         assert not any(schema(connection))
@@ -240,8 +246,7 @@ def test_a_migration_that_was_killed_is_repeated(mariadb_url: str) -> None:
             connection.execute(text("UPDATE alembic_version SET version_num = :before"), {"before": before})
     commands.upgrade(mariadb_url)
     with connected(mariadb_url) as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": False})
-        assert compare_metadata(context, metadata) == []
+        assert differences(connection) == []
 
 
 def test_an_upgrade_lets_others_pass_while_a_backup_reads(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from openbrain.adapters.sql.indexes import expected_entries, index_entries, inde
 from openbrain.adapters.sql.memories import reading, recalls, rows, session_turns
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, row_from_memory
-from openbrain.adapters.sql.schema.tables import BY_AGE, BY_PROJECT, CONVERSATION, SESSION_TURN
+from openbrain.adapters.sql.schema.tables import BY_AGE, BY_PROJECT, CONVERSATION, SESSION_TURN, TURNS
 from openbrain.adapters.sql.tenants import cleaning, closing, transferring
 from openbrain.adapters.sql.tenants.lifecycle import partitions, subjects
 from openbrain.adapters.sql.work import operations
@@ -258,7 +258,7 @@ async def test_the_rest_of_what_is_new_finds_its_rows_by_an_index(many: Database
 async def test_turns_are_found_by_their_ids_and_by_their_places(many: Database) -> None:
     condition = visible(Viewer("w1", "ada", ("o",)), Criteria(project="p"), START)
     plan, *_ = await plans(many, partial(session_turns.read_turns, ids=IDS[:30], condition=condition, around=(-1, 1)))
-    assert "sqlite_autoindex_memories_1" in plan or "'key': 'PRIMARY'" in plan
+    assert f"INDEX {TURNS}" in plan or "'key': 'PRIMARY'" in plan
 
     agents = Criteria(scopes=(Scope.AGENT,), agents=("ada",))
     for sessions, criteria in itertools.product((1, session_turns.SESSIONS_AT_ONCE), (Criteria(project="p"), agents)):

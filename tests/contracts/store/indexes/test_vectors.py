@@ -283,9 +283,12 @@ async def test_token_states_stand_beside_the_vector_they_were_made_with(store: S
     await put(database, row, other)
     await store.vectors.save({A: VECTORS[A], B: VECTORS[B]}, [of(row, A, B), of(other, B)], MODEL, states={A: b"\1a\0"})
 
-    assert await store.vectors.states([row.id, other.id, "unknown"], MODEL) == {row.id: [b"\1a\0"]}
-    assert await store.vectors.states([row.id], OTHER) == {}
-    assert await store.vectors.states([], MODEL) == {}
+    inputs = await store.vectors.inputs([row.id, other.id, "unknown"], MODEL)
+    assert {memory_id: sorted(some) for memory_id, some in inputs.items()} == {row.id: [A, B], other.id: [B]}
+    assert await store.vectors.states([A, B, "unknown"], MODEL) == {A: b"\1a\0"}
+    for read in (store.vectors.inputs, store.vectors.states):
+        assert await read([row.id, A], OTHER) == {}
+        assert await read([], MODEL) == {}
     assert await store.vectors.known([A, B], MODEL) == {A, B}
     assert await store.vectors.known([A, B], MODEL, b"\1") == {A}, "inputs without states are to be embedded again"
     assert await store.vectors.known([A, B], MODEL, b"\2") == frozenset(), "also those with states in another version"
@@ -298,7 +301,7 @@ async def test_later_token_states_replace_others_and_none_takes_none_away(store:
     await store.vectors.save({A: VECTORS[C], B: VECTORS[C]}, [], MODEL, states={A: b"\2new", B: b"\2late"})
     await store.vectors.save({A: VECTORS[C]}, [], MODEL)
 
-    assert sorted((await store.vectors.states([row.id], MODEL))[row.id]) == [b"\2late", b"\2new"]
+    assert await store.vectors.states([A, B], MODEL) == {A: b"\2new", B: b"\2late"}
     assert (await store.vectors.passages([row.id], MODEL))[row.id].vectors == (VECTORS[A], VECTORS[B])
 
 

@@ -21,7 +21,7 @@ class Store:
         self.asked: list[Sequence[str]] = []
         self.down = False
 
-    async def states(self, ids: Sequence[str], _model: str) -> Mapping[str, Sequence[bytes]]:
+    async def of_memories(self, ids: Sequence[str], _model: str) -> Mapping[str, Sequence[bytes]]:
         self._ask(ids)
         return {memory_id: [b"1"] for memory_id in ids if memory_id == "a"}
 

@@ -69,7 +69,7 @@ async def end_memory(call: Call[ForgetBody, EndQuery]) -> Response:
         return await changed(call, memory, forgotten=True, erased=False, operation_id=None)
     erased = await store.writes.erase(memory_id, viewer, origin, note, expected_versions)
     call.api.committer.hint()
-    call.api.recaller.forget_queries()
+    call.api.erasure_watch.clear()
     operation, headers = await awaited(call, erased.operation)
     memory = (await store.memories.rows((memory_id,))).get(memory_id, erased.memory) if headers else erased.memory
     shown = await shown_memory(call, memory, viewer)
@@ -131,5 +131,5 @@ async def start_forgetting(
     apart = erase or not call.api.content_policy.of(call.actor.workspace_id).passes(texts_of(criteria))
     request = {TRACES: criteria, **more} if apart else {**criteria, **more}
     if erase:
-        call.api.recaller.forget_queries()
+        call.api.erasure_watch.clear()
     return await start_operation(call, FORGET, request, living.free)

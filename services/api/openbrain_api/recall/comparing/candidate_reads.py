@@ -6,18 +6,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from openbrain.domain.access.visibility import AllOf
-from openbrain.ports.store.index_entries import Vectors
 from openbrain.ports.store.memories import Memories, Turn
-
-States = Mapping[str, Sequence[bytes]]
-"""By memory id: the token states of its passages."""
+from openbrain_api.recall.comparing.state_cache import StateCache, States
 
 
 class CandidateReads:
     """Reads for one recall, and keeps what it has read."""
 
-    def __init__(self, memories: Memories, vectors: Vectors) -> None:
-        self._memories, self._vectors = memories, vectors
+    def __init__(self, memories: Memories, state_cache: StateCache) -> None:
+        self._memories, self._state_cache = memories, state_cache
         self._states: defaultdict[str, dict[str, Sequence[bytes]]] = defaultdict(dict)
         self._turns: defaultdict[AllOf, dict[str, Turn | None]] = defaultdict(dict)
 
@@ -26,7 +23,7 @@ class CandidateReads:
         known = self._states[model]
         missing = [memory_id for memory_id in ids if memory_id not in known]
         if missing:
-            read = await self._vectors.states(missing, model)
+            read = await self._state_cache.of_memories(missing, model)
             known |= {memory_id: read.get(memory_id, ()) for memory_id in missing}
         return {memory_id: known[memory_id] for memory_id in ids}
 

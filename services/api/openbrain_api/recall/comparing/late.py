@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from openbrain.ports.models import TokenEncoder, TokenSimilarity
-from openbrain_api.recall.comparing.candidate_reads import CandidateReads, States
+from openbrain_api.recall.comparing.candidate_reads import CandidateReads
+from openbrain_api.recall.comparing.state_cache import States
 from openbrain_api.recall.fuse import Scores
 
 KEPT = 100

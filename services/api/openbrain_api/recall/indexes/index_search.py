@@ -17,7 +17,8 @@ from openbrain.usecases.indexes.encoding import Encoder
 from openbrain_api.recall.comparing.late import TokenQuestion
 from openbrain_api.recall.indexes.active_model import ActiveModel
 from openbrain_api.recall.indexes.breaker import Breaker
-from openbrain_api.recall.indexes.query_encodings import ErasureWatch, QueryEncodings
+from openbrain_api.recall.indexes.erasure_watch import ErasureWatch
+from openbrain_api.recall.indexes.query_encodings import QueryEncodings
 from openbrain_api.recall.indexes.serving import Serving
 
 _log = structlog.get_logger(__name__)
@@ -94,8 +95,8 @@ class Indexes:
         serving: Serving,
         active_model: ActiveModel,
         erasure_watch: ErasureWatch,
+        query_encodings: QueryEncodings,
         token_encoder: TokenEncoder | None = None,
-        cache: int,
         timeout_s: float,
     ) -> None:
         self._text = text
@@ -104,7 +105,7 @@ class Indexes:
         self._active_model = active_model
         self._erasure_watch = erasure_watch
         self._token_encoder = token_encoder
-        self._query_encodings = QueryEncodings(cache)
+        self._query_encodings = query_encodings
         self._timeout = timeout_s
         self._breakers = {name: Breaker(name) for name in BOTH}
         # A separate one: an index may answer searches by name and hang on words.
@@ -154,10 +155,6 @@ class Indexes:
         lost = await self._lost() if by_question else frozenset()
         return [IndexHits(text=hits, vectors=None, searched=("text",), partial=lost) for hits in by_question]
 
-    def forget_queries(self) -> None:
-        """Clear the cache of recent queries."""
-        self._query_encodings.forget_all()
-
     async def _lost(self) -> frozenset[str]:
         try:
             serving = {name: await self._serving.get(kind) for name, kind in _KINDS.items()}
@@ -175,8 +172,7 @@ class Indexes:
         model = await self._active_model.get()
         generation = model.generation
         encoded.model = generation.model
-        if await self._erasure_watch.changed():
-            self._query_encodings.forget_all()
+        await self._erasure_watch.check()
         encoder = Encoder(model.embedder, self._token_encoder)
         known = await self._query_encodings.encodings([query.text for query in queries], encoder, generation.model)
         encoded.tokens = {

@@ -32,9 +32,10 @@ _KNOWN = "SELECT input_hash FROM embeddings WHERE model = {slot} AND input_hash 
 # The first byte of states is their version.
 _WITH_STATES = _KNOWN + " AND SUBSTR(states, 1, 1) = {slot}"
 
-_STATES = """SELECT p.memory_id, e.states FROM memory_passages AS p
- JOIN embeddings AS e ON e.input_hash = p.input_hash AND e.model = p.model
- WHERE p.model = {slot} AND p.memory_id IN ({these}) AND e.states IS NOT NULL"""
+_INPUTS = "SELECT memory_id, input_hash FROM memory_passages WHERE model = {slot} AND memory_id IN ({these})"
+
+_STATES = """SELECT input_hash, states FROM embeddings
+ WHERE model = {slot} AND input_hash IN ({these}) AND states IS NOT NULL"""
 
 _HELD = "SELECT input_hash, created_at FROM embeddings WHERE model = {slot} AND input_hash IN ({these})"
 
@@ -103,14 +104,20 @@ class SqlVectors(TimedPart):
         sets = {memory_id: _passage_set(list(rows)) for memory_id, rows in groupby(found, key=lambda row: row[0])}
         return {memory_id: item for memory_id, item in sets.items() if item is not None}
 
-    async def states(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[bytes]]:
+    async def inputs(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[str]]:
         wanted = sorted(set(ids))
         if not wanted:
             return {}
-        by_memory: defaultdict[str, list[bytes]] = defaultdict(list)
-        for memory_id, states in await self._read_keys(_for_each_chunk, wanted, _STATES, model):
-            by_memory[memory_id].append(states)
+        by_memory: defaultdict[str, list[str]] = defaultdict(list)
+        for memory_id, input_hash in await self._read_keys(_for_each_chunk, wanted, _INPUTS, model):
+            by_memory[memory_id].append(input_hash)
         return by_memory
+
+    async def states(self, inputs: Sequence[str], model: str) -> Mapping[str, bytes]:
+        wanted = sorted(set(inputs))
+        if not wanted:
+            return {}
+        return dict(await self._read_keys(_for_each_chunk, wanted, _STATES, model))
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
         """Remove unused vectors. One scan of all passages serves the waiting purges too."""

@@ -1,0 +1,53 @@
+"""Cache of the token states of recently compared memories: many questions have candidates in common."""
+
+from collections.abc import Mapping, Sequence
+
+from openbrain.domain.caches import LruBytes
+from openbrain.ports.store.index_entries import Vectors
+
+States = Mapping[str, Sequence[bytes]]
+"""By memory id: the token states of its passages."""
+
+
+class StateCache:
+    """Which passages a memory has is read from the database each time, so nothing outdated is found. The states of a
+    model input never change, except that another version of the encoder may replace them."""
+
+    def __init__(self, vectors: Vectors, version: bytes, most_bytes: int) -> None:
+        """`version`: the first bytes of states that can be compared; others are not kept."""
+        self._vectors = vectors
+        self._version = version
+        self._known: LruBytes[tuple[str, str]] = LruBytes(most_bytes)
+        self._cleared = 0
+        """How often the cache was cleared."""
+
+    async def of_memories(self, ids: Sequence[str], model: str) -> States:
+        """The states made with this vector model; memories without any are absent."""
+        cleared = self._cleared
+        inputs = await self._vectors.inputs(ids, model)
+        states = {
+            item: known
+            for some in inputs.values()
+            for item in some
+            if (known := self._known.recent((model, item))) is not None
+        }
+        missing = list(dict.fromkeys(item for some in inputs.values() for item in some if item not in states))
+        if missing:
+            read = await self._vectors.states(missing, model)
+            if cleared == self._cleared:  # else they may be of a memory that was erased meanwhile
+                self._keep(read, model)
+            states |= read
+        return {
+            memory_id: found
+            for memory_id, some in inputs.items()
+            if (found := [states[item] for item in some if item in states])
+        }
+
+    def clear(self) -> None:
+        self._known.clear()
+        self._cleared += 1
+
+    def _keep(self, read: Mapping[str, bytes], model: str) -> None:
+        for item, states in read.items():
+            if states.startswith(self._version):
+                self._known.put((model, item), states)
