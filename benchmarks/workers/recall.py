@@ -21,6 +21,7 @@ from benchmarks.support.zero_cost import zero_cost_parts_with_states
 from benchmarks.workers.served import served
 from openbrain.adapters.qdrant_edge.shard import Nearest
 from openbrain.adapters.qdrant_edge.terms import compiled as edge_filter
+from openbrain.adapters.sql.schema.tables import TURNS
 from openbrain.adapters.sql.store import FILE
 from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
 from openbrain.domain.access.visibility import AllOf, Criteria, Viewer, visible
@@ -130,7 +131,7 @@ def read_turns(container: Container) -> Callable[[Sequence[str]], Awaitable[obje
     marks = ", ".join("?" * COMPARED)
 
     async def read(ids: Sequence[str]) -> object:
-        turns = f"SELECT id, session_id, turn FROM memories WHERE id IN ({marks}) AND turn IS NOT NULL"
+        turns = f"SELECT id, session_id, turn FROM memories INDEXED BY {TURNS} WHERE id IN ({marks}) AND turn IS NOT NULL"
         return connection.execute(turns, ids).fetchall()
 
     return read

@@ -186,11 +186,13 @@ class Generation:
                 hits.append(scoring.best(question, within[item.condition], item.limit))
         return hits
 
+    def has_names(self) -> bool:
+        """True if an entry has names, or one that was removed lately."""
+        return bool(self._index.searcher().doc_freq("keyword", NAMED))
+
     def named(self, search: TextSearch) -> list[str]:
         """Return the memories with one of the keys of the query's words."""
         searcher = self._index.searcher()
-        if not searcher.doc_freq("keyword", NAMED):
-            return []
         analyzer = english()
         question_terms = map(name_key, question_keys(search.query, analyzer))
         # Few of its words begin a name: looking each one up costs a tenth of a search without hits.

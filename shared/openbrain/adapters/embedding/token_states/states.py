@@ -27,8 +27,9 @@ VERSION = b"\x01"
 _SCALE = 127
 _RARE = 0.05
 """Lower bound of a token's mean similarity in its weight: below it a token is not rarer."""
-_AT_ONCE = 1_000_000
-"""Numbers computed at once: for the states of a hundred long texts and a long question, all would take a gigabyte."""
+_AT_ONCE = 100_000
+"""Numbers computed at once: they stay in the processor's cache. For the states of a hundred long texts and a long
+question, all would take a gigabyte."""
 
 Matrix = NDArray[np.float32]
 
