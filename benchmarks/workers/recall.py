@@ -131,7 +131,8 @@ def read_turns(container: Container) -> Callable[[Sequence[str]], Awaitable[obje
     marks = ", ".join("?" * COMPARED)
 
     async def read(ids: Sequence[str]) -> object:
-        turns = f"SELECT id, session_id, turn FROM memories INDEXED BY {TURNS} WHERE id IN ({marks}) AND turn IS NOT NULL"
+        turns = f"""SELECT id, session_id, turn FROM memories INDEXED BY {TURNS}
+          WHERE id IN ({marks}) AND turn IS NOT NULL"""
         return connection.execute(turns, ids).fetchall()
 
     return read
