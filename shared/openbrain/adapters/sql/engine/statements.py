@@ -4,6 +4,7 @@ run too often to be compiled each time."""
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
+import orjson
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -54,6 +55,14 @@ def slot(connection: Connection) -> str:
 def slots(connection: Connection, count: int) -> str:
     """Return the placeholders of an IN list."""
     return ", ".join([slot(connection)] * count)
+
+
+def listed(connection: Connection, values: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the content of an IN list, and what to bind for it. On SQLite that is one value, so that a statement is
+    prepared once for all lengths."""
+    if is_sqlite(connection):
+        return "SELECT value FROM json_each(?)", (orjson.dumps(values).decode(),)
+    return slots(connection, len(values)), tuple(values)
 
 
 def upsert(connection: Connection, table: str, fixed: Sequence[str], changing: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slots
+from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, listed, slots
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, WHOLE, memory_from_row
 from openbrain.adapters.sql.schema.tables import TURNS, memories
 from openbrain.domain.memory import Memory
@@ -51,9 +51,9 @@ def read_rows(connection: Connection, ids: Sequence[str], *, turns: bool = False
     complete: list[Memory] = []
     for some in chunks(ids):
         # By primary key only: with another condition SQLite uses that one's index and reads a whole workspace.
-        known = f"id IN ({slots(connection, len(some))})"
-        statement = f"SELECT {columns} FROM memories{indexed} WHERE {known}{among}"  # noqa: S608 - our own names
-        complete.extend(to_memories(connection, connection.exec_driver_sql(statement, tuple(some)).fetchall()))
+        known, bound = listed(connection, some)
+        statement = f"SELECT {columns} FROM memories{indexed} WHERE id IN ({known}){among}"  # noqa: S608 - our own names
+        complete.extend(to_memories(connection, connection.exec_driver_sql(statement, bound).fetchall()))
     return complete
 
 
