@@ -1,6 +1,7 @@
 """Cache of the token states of recently compared memories: many questions have candidates in common."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from openbrain.domain.caches import LruBytes
 from openbrain.ports.store.index_entries import Vectors
@@ -25,14 +26,9 @@ class StateCache:
         """The states made with this vector model; memories without any are absent."""
         cleared = self._cleared
         inputs = await self._vectors.inputs(ids, model)
-        states = {
-            item: known
-            for some in inputs.values()
-            for item in some
-            if (known := self._known.recent((model, item))) is not None
-        }
-        missing = list(dict.fromkeys(item for some in inputs.values() for item in some if item not in states))
-        if missing:
+        wanted = dict.fromkeys(chain.from_iterable(inputs.values()))
+        states = {item: known for item in wanted if (known := self._known.recent((model, item))) is not None}
+        if missing := [item for item in wanted if item not in states]:
             read = await self._vectors.states(missing, model)
             if cleared == self._cleared:  # else they may be of a memory that was erased meanwhile
                 self._keep(read, model)
