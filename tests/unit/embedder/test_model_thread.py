@@ -108,6 +108,30 @@ async def test_however_busy_the_event_loop_is_no_text_waits_for_long(model: Mode
     assert model.runs == [[2]]
 
 
+def test_a_text_of_an_event_loop_that_ended_keeps_no_other_waiting(model: Model) -> None:
+    turns = Turns()
+    thread = ModelThread("model", TOKENS, gather_s=0.01, now=turns.now)
+
+    async def leave() -> None:
+        left.append(asyncio.ensure_future(thread.run(model.lengths, [text(2)])))
+        await asyncio.sleep(0)
+
+    async def ask() -> Sequence[int]:
+        lengths = await thread.run(model.lengths, [text(3)])
+        await thread.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            await thread.run(model.lengths, [text(4)])
+        return lengths
+
+    left: list[asyncio.Future[Sequence[int]]] = []
+    first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
+    first.run_until_complete(leave())
+    assert second.run_until_complete(ask()) == [3]
+    assert first.run_until_complete(left[0]) == [2]
+    for loop in (first, second):
+        loop.close()
+
+
 async def test_a_run_has_no_more_tokens_than_allowed_padding_included(thread: ModelThread, model: Model) -> None:
     tasks = await waiting(thread, model, *((model.lengths, [text(length)]) for length in (2, 2, 5, 1)))
     model.held.set()

@@ -1,6 +1,7 @@
 """A thread that runs a model on waiting texts of all callers, as many per run as fit."""
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -35,8 +36,9 @@ class ModelThread:
         self._tokens = tokens_a_run
         self._gather_s, self._now = gather_s, now
         self._waiting: deque[_Waiting] = deque()
-        self._gathered = 0
-        """Texts that the thread was not told of yet."""
+        self._gathering: asyncio.AbstractEventLoop | None = None
+        """The loop that will tell the thread of waiting texts."""
+        self._closed = False
 
     async def call(self, work: Callable[..., T], *arguments: object) -> T:
         """Call `work` in the thread."""
@@ -53,7 +55,7 @@ class ModelThread:
         return [results[number] for number in range(len(texts))]
 
     async def close(self) -> None:
-        self._gathered = 0
+        self._closed = True
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
         while self._waiting:
             self._waiting.popleft().result.cancel()
@@ -70,29 +72,30 @@ class ModelThread:
             yield some
 
     def _ask(self, work: Work[T], pieces: Pieces) -> "asyncio.Future[T]":
+        if self._closed:
+            raise RuntimeError("the model is closed")
         result: Future[T] = Future()
         self._waiting.append(_Waiting(work, pieces, result))
-        self._gathered += 1
+        loop = asyncio.get_running_loop()
         if not self._gather_s:
-            self._tell()
-        elif self._gathered == 1:
-            self._gather(self._now() + self._gather_s, 0.0)
+            self._pool.submit(self._run_next)
+        elif self._gathering is not loop:  # a loop that ended meanwhile will not tell
+            self._gathering = loop
+            self._gather(loop, self._now() + self._gather_s, -math.inf)
         return asyncio.wrap_future(result)
 
-    def _gather(self, until: float, before: float) -> None:
+    def _gather(self, loop: asyncio.AbstractEventLoop, until: float, before: float) -> None:
         """Tell the thread when a turn of the event loop had nothing to do, but by `until`. `before`: when the turn
         began."""
         now = self._now()
-        if now - before < IDLE_S or now >= until:
-            self._tell()
-        else:
-            asyncio.get_running_loop().call_soon(self._gather, until, now)
-
-    def _tell(self) -> None:
-        # Once for each text: it may take as many runs.
-        for _ in range(self._gathered):
-            self._pool.submit(self._run_next)
-        self._gathered = 0
+        if now - before >= IDLE_S and now < until:
+            loop.call_soon(self._gather, loop, until, now)
+            return
+        self._gathering = None
+        if not self._closed:
+            # They may take as many runs.
+            for _ in range(len(self._waiting)):
+                self._pool.submit(self._run_next)
 
     def _run_next(self) -> None:
         if not (batch := self._next_run()):
