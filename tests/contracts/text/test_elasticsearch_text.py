@@ -13,6 +13,7 @@ from elasticsearch import AsyncElasticsearch
 
 from openbrain.adapters.elasticsearch.connection import COMMON_MAPPING
 from openbrain.adapters.elasticsearch.text import BUILDER, ElasticsearchText, plain_names
+from openbrain.adapters.tantivy.documents import english, spaced
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
 from tests.servers.processes.process import Server, ServerProcess
 from tests.support.indexes.ended_tests import delete_later
@@ -54,6 +55,24 @@ async def text(place: Place) -> AsyncIterator[ElasticsearchText]:
     await text.prepare(NAME)
     yield text
     await text.close()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Run `openbrain reindex --text`; config.yaml and redis.asyncio.Redis are read from ~/.openbrain (v1.12.3).",
+        "They don't agree: it's Alice's, isn't it? We've 3.5 million of O'Neill's e-mails to me@example.org!",
+        "naïve café, Zürich, straße, Ωmega, привет_мир, ½ of 20½, Ⅷ, \uff11\uff12, a\u0301 b\u200dc",
+        "日本語テキスト and 漢字kana mixed, ไทยภาษา, 한국어 문장, 😀great😀",
+        "running flies generously, dying skies, news, agreement, hopping, skis",
+        f"{'x' * 254} {'y' * 255} end",
+    ],
+)
+async def test_texts_have_the_words_of_the_embedded_index(place: Place, text: ElasticsearchText, words: str) -> None:
+    await text.prepare(NAME)
+    answer = await place.raw.indices.analyze(index=place.index, analyzer="english", text=words)
+
+    assert [token["token"] for token in answer["tokens"]] == english().analyze(spaced(words))
 
 
 async def found(text: ElasticsearchText, query: str) -> list[str]:

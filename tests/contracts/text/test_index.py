@@ -65,6 +65,13 @@ async def test_what_was_written_is_found_and_read(text_index: Prepared) -> None:
         ("ham, eggs and spam", 'spam AND NOT "ham" -eggs'),
         ("one of many words", "zebra words"),
         ("emoji 😀 here", "emoji"),
+        ("the address is in config.yaml", "what does the config say"),
+        ("it returns user_display_name", "the user's name"),
+        ("gateway at 192.168.0.17:8443", "192.168.0.17"),
+        ("v2.14.1 breaks the export", "which version is 2.14"),
+        ("report by O\u2019Neill", "neill"),
+        ("½ cup of oats", "½"),
+        ("the news of today", "News"),
     ],
 )
 async def test_words_are_compared_as_english_has_them(text_index: Prepared, text: str, query: str) -> None:

@@ -50,6 +50,8 @@ class Generations(Generic[Entry]):
     builder: str
     fields: Mapping[str, Any] = COMMON_MAPPING
     """Properties of every index of the kind."""
+    analysis: Mapping[str, Any] = {}
+    """Analyzers of every index of the kind."""
     at_once = 2
     """The next request is prepared while the server works on one."""
 
@@ -75,7 +77,12 @@ class Generations(Generic[Entry]):
         index. `SetupError` if another builder made it."""
         ours = {**self.fields, **properties}
         mappings = {"dynamic": "strict", "_meta": {"builder": self.builder}, "properties": ours}
-        settings = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": self._refresh}
+        settings = {
+            "number_of_shards": 1,
+            "auto_expand_replicas": "0-1",
+            "refresh_interval": self._refresh,
+            "analysis": self.analysis,
+        }
         index = self.index(name)
         with translated():
             await self._save_template()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from openbrain.adapters.elasticsearch import search
+from openbrain.adapters.elasticsearch.analysis import ENGLISH
 from openbrain.adapters.elasticsearch.connection import COMMON_MAPPING, common_document, compiled
 from openbrain.adapters.elasticsearch.generations import Generations
 from openbrain.adapters.tantivy.documents import english
@@ -14,7 +15,7 @@ from openbrain.adapters.tantivy.names import hold_names, name_keys, question_key
 from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import Count, Found, Hit, Place, Span, TextEntry, TextQuery, TextSearch
 
-BUILDER = "elasticsearch-english-5"
+BUILDER = "elasticsearch-english-6"
 _PASSAGE = {"type": "text", "analyzer": "english", "index_options": "freqs"}
 _FIELDS: Mapping[str, Any] = {
     **COMMON_MAPPING,
@@ -37,6 +38,7 @@ class ElasticsearchText(Generations[TextEntry]):
 
     builder = BUILDER
     fields = _FIELDS
+    analysis = ENGLISH
 
     def __init__(self, url: str, index: str, refresh_ms: int, verify_tls: bool, timeout_s: float) -> None:
         super().__init__(url, f"{index}-text", refresh_ms, verify_tls, timeout_s, plain_names(index))
