@@ -86,26 +86,39 @@ class Turns:
 async def test_texts_that_come_while_the_event_loop_is_busy_share_a_run(model: Model) -> None:
     turns = Turns()
     thread = ModelThread("model", TOKENS, gather_s=0.01, now=turns.now)
+    await thread.run(model.lengths, [text(1)])
     tasks = []
     for length in (2, 3):
         tasks.append(asyncio.create_task(thread.run(model.lengths, [text(length)])))
         for _ in range(3):
             await asyncio.sleep(0)
-    assert not model.runs
+    assert model.runs == [[1]]
     turns.busy = False
     assert await asyncio.gather(*tasks) == [[2], [3]]
-    assert model.runs == [[2, 3]]
+    assert model.runs == [[1], [2, 3]]
     await thread.close()
 
 
 async def test_however_busy_the_event_loop_is_no_text_waits_for_long(model: Model) -> None:
     turns = Turns()
     thread = ModelThread("model", TOKENS, gather_s=0.01, now=turns.now)
-    assert await thread.run(model.lengths, [text(2)]) == [2]
-    assert turns.at == pytest.approx(0.011)
+    waits = []
+    for pause in (0, 0, 0.02):
+        turns.at += pause
+        asked_at = turns.at
+        assert await thread.run(model.lengths, [text(2)]) == [2]
+        waits.append(round(turns.at - asked_at, 3))
+    assert waits == [0.002, 0.011, 0.002], "only one that comes soon after another waits at all"
     with pytest.raises(asyncio.CancelledError):
         await asyncio.gather(thread.run(model.lengths, [text(3)]), thread.close())
-    assert model.runs == [[2]]
+    assert model.runs == [[2]] * 3
+
+
+async def test_texts_of_one_request_share_a_run(model: Model) -> None:
+    thread = ModelThread("model", TOKENS, gather_s=0.01)
+    assert await thread.run(model.lengths, [text(2), text(3), text(2)]) == [2, 3, 2]
+    assert model.runs == [[2, 2, 3]]
+    await thread.close()
 
 
 def test_a_text_of_an_event_loop_that_ended_keeps_no_other_waiting(model: Model) -> None:
@@ -113,6 +126,7 @@ def test_a_text_of_an_event_loop_that_ended_keeps_no_other_waiting(model: Model)
     thread = ModelThread("model", TOKENS, gather_s=0.01, now=turns.now)
 
     async def leave() -> None:
+        await thread.run(model.lengths, [text(1)])
         left.append(asyncio.ensure_future(thread.run(model.lengths, [text(2)])))
         await asyncio.sleep(0)
 
@@ -126,6 +140,7 @@ def test_a_text_of_an_event_loop_that_ended_keeps_no_other_waiting(model: Model)
     left: list[asyncio.Future[Sequence[int]]] = []
     first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
     first.run_until_complete(leave())
+    assert model.runs == [[1]]
     assert second.run_until_complete(ask()) == [3]
     assert first.run_until_complete(left[0]) == [2]
     for loop in (first, second):

@@ -31,11 +31,12 @@ class ModelThread:
         self, name: str, tokens_a_run: int, *, gather_s: float = 0.0, now: Callable[[], float] = time.perf_counter
     ) -> None:
         """`tokens_a_run` includes padding; a longer text runs alone. `gather_s`: how long a text waits, at most, while
-        the event loop is busy and may bring others for the same run."""
+        the event loop is busy, if the text before it came within this time: then others may come for the same run."""
         self._pool = ThreadPoolExecutor(1, name)
         self._tokens = tokens_a_run
         self._gather_s, self._now = gather_s, now
         self._waiting: deque[_Waiting] = deque()
+        self._asked_at = -math.inf
         self._gathering: asyncio.AbstractEventLoop | None = None
         """The loop that will tell the thread of waiting texts."""
         self._closed = False
@@ -76,12 +77,14 @@ class ModelThread:
             raise RuntimeError("the model is closed")
         result: Future[T] = Future()
         self._waiting.append(_Waiting(work, pieces, result))
-        loop = asyncio.get_running_loop()
+        loop, now = asyncio.get_running_loop(), self._now()
         if not self._gather_s:
             self._pool.submit(self._run_next)
         elif self._gathering is not loop:  # a loop that ended meanwhile will not tell
             self._gathering = loop
-            self._gather(loop, self._now() + self._gather_s, -math.inf)
+            others = now - self._asked_at < self._gather_s
+            loop.call_soon(self._gather, loop, now + self._gather_s * others, now)
+        self._asked_at = now
         return asyncio.wrap_future(result)
 
     def _gather(self, loop: asyncio.AbstractEventLoop, until: float, before: float) -> None:
