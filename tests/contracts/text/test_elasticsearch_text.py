@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pytest
+import structlog
 from elasticsearch import AsyncElasticsearch
 
 from openbrain.adapters.elasticsearch.connection import COMMON_MAPPING
@@ -69,7 +70,9 @@ async def text(place: Place) -> AsyncIterator[ElasticsearchText]:
     ],
 )
 async def test_texts_have_the_words_of_the_embedded_index(place: Place, text: ElasticsearchText, words: str) -> None:
-    await text.prepare(NAME)
+    with structlog.testing.capture_logs() as logs:
+        await text.prepare(NAME)
+    assert not logs
     answer = await place.raw.indices.analyze(index=place.index, analyzer="english", text=words)
 
     assert [token["token"] for token in answer["tokens"]] == english().analyze(spaced(words))
@@ -130,6 +133,21 @@ async def test_a_plain_name_stands_for_it_too_unless_another_has_it(place: Place
 def test_the_names_that_others_read() -> None:
     assert plain_names("openbrain") == ("openbrain", "brain_memories")
     assert plain_names("ours") == ("ours",)
+
+
+async def test_an_index_made_with_other_words_is_used_as_it_is(place: Place) -> None:
+    properties = {**COMMON_MAPPING, **ElasticsearchText.fields}
+    mappings = {"dynamic": "strict", "_meta": {"builder": BUILDER}, "properties": properties}
+    await place.raw.indices.create(index=place.index, mappings=mappings)
+    text, row = place.open(), memory()
+    with structlog.testing.capture_logs() as logs:
+        await text.prepare(NAME)
+    assert await text.write(NAME, [text_entry(row, "it is in config.yaml")]) == {}
+
+    assert [log["event"] for log in logs] == ["elasticsearch.other_words"]
+    assert await found(text, "config.yaml") == [row.id]
+    assert await found(text, "config") == []
+    await text.close()
 
 
 async def test_an_index_of_the_version_before_learns_when_a_memory_was_made(place: Place) -> None:

@@ -37,4 +37,5 @@ ENGLISH: Final[Mapping[str, Any]] = {
         "stems": {"type": "stemmer", "language": "porter2"},
     },
 }
-"""The `analysis` of an index's settings. Raise the text index's BUILDER when it changes."""
+"""The `analysis` of an index's settings. An index that was made with another one keeps it until the next reindex: its
+documents are the same, and questions are divided as its texts are."""

@@ -97,6 +97,10 @@ class Generations(Generic[Entry]):
             raise SetupError(
                 f"index {index} was made by builder {made_by}, this is {self.builder}: rebuild it under another name"
             )
+        if existing["settings"]["index"].get("analysis", {}).keys() != self.analysis.keys():
+            _log.warning(
+                "elasticsearch.other_words", index=index, message="until `openbrain reindex --text` it is as it was"
+            )
         standing: dict[str, Any] = existing["mappings"]["properties"]
         with translated():
             await self._add_lacking(index, ours, standing)

@@ -15,7 +15,7 @@ from openbrain.adapters.tantivy.names import hold_names, name_keys, question_key
 from openbrain.domain.access.visibility import AllOf
 from openbrain.ports.index import Count, Found, Hit, Place, Span, TextEntry, TextQuery, TextSearch
 
-BUILDER = "elasticsearch-english-6"
+BUILDER = "elasticsearch-english-5"
 _PASSAGE = {"type": "text", "analyzer": "english", "index_options": "freqs"}
 _FIELDS: Mapping[str, Any] = {
     **COMMON_MAPPING,
