@@ -30,10 +30,11 @@ class Lru(OrderedDict[K, V]):
 
 
 class LruBytes(Generic[K]):
-    """Keeps the byte strings that were last put or read, of together at most `most` bytes; none that is longer."""
+    """Keeps the byte strings that were last put or read, of together at most `most` bytes; none that is longer.
+    `overhead`: the bytes that an entry takes besides its value."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, overhead: int = 0) -> None:
+        self._most, self._overhead = most, overhead
         self._entries: OrderedDict[K, bytes] = OrderedDict()
         self._size = 0
 
@@ -48,17 +49,21 @@ class LruBytes(Generic[K]):
         return value
 
     def put(self, key: K, value: bytes) -> None:
-        self._size -= len(self._entries.pop(key, b""))
-        if len(value) > self._most:
+        if (former := self._entries.pop(key, None)) is not None:
+            self._size -= self._taken(former)
+        if self._taken(value) > self._most:
             return
-        self._size += len(value)
+        self._size += self._taken(value)
         self._entries[key] = value
         while self._size > self._most:
-            self._size -= len(self._entries.popitem(last=False)[1])
+            self._size -= self._taken(self._entries.popitem(last=False)[1])
 
     def clear(self) -> None:
         self._entries.clear()
         self._size = 0
+
+    def _taken(self, value: bytes) -> int:
+        return len(value) + self._overhead
 
 
 class Fresh(Generic[V]):

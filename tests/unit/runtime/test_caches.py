@@ -37,6 +37,16 @@ def test_bytes_are_kept_up_to_their_sum() -> None:
     assert len(cache) == 1
 
 
+def test_what_an_entry_takes_besides_its_bytes_counts_too() -> None:
+    cache: LruBytes[str] = LruBytes(10, overhead=4)
+    for key in "abc":
+        cache.put(key, b"1")
+    cache.put("c", b"")
+    assert [cache.recent(key) for key in "abc"] == [None, b"1", b""]
+    cache.put("d", b"1234567")
+    assert [cache.recent(key) for key in "bcd"] == [b"1", b"", None]
+
+
 def test_a_value_counts_until_it_is_too_old_and_not_after_the_clock_was_set_back() -> None:
     now = [0.0]
     cached: Fresh[str] = Fresh(lambda: now[0], 10)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from openbrain_api.recall.comparing.state_cache import StateCache
+from openbrain_api.recall.comparing.state_cache import ENTRY_BYTES, StateCache
 
 ONE, TWO, LONG, OLD = b"\1one", b"\1two", b"\1" + bytes(50), b"\0old"
 
@@ -27,7 +27,7 @@ class Vectors:
         return {item: self.states_of[item] for item in inputs if item in self.states_of and model == "m"}
 
 
-def caching(most_bytes: int = 40) -> tuple[Vectors, StateCache]:
+def caching(most_bytes: int = 4 * (ENTRY_BYTES + 10)) -> tuple[Vectors, StateCache]:
     vectors = Vectors()
     return vectors, StateCache(cast("Any", vectors), b"\1", most_bytes)
 
@@ -62,7 +62,7 @@ async def test_what_has_no_states_yet_or_others_is_read_again() -> None:
 
 
 async def test_no_more_is_kept_than_allowed() -> None:
-    vectors, cache = caching(most_bytes=4)
+    vectors, cache = caching(most_bytes=ENTRY_BYTES + 4)
     for _ in range(2):
         assert await cache.of_memories(["b", "c"], "m") == {"b": [ONE, TWO], "c": [LONG]}
 

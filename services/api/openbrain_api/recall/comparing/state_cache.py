@@ -6,6 +6,8 @@ from itertools import chain
 from openbrain.domain.caches import LruBytes
 from openbrain.ports.store.index_entries import Vectors
 
+ENTRY_BYTES = 400
+"""What an entry takes besides the states: key, object headers, and its place in the order."""
 States = Mapping[str, Sequence[bytes]]
 """By memory id: the token states of its passages."""
 
@@ -18,7 +20,7 @@ class StateCache:
         """`version`: the first bytes of states that can be compared; others are not kept."""
         self._vectors = vectors
         self._version = version
-        self._known: LruBytes[tuple[str, str]] = LruBytes(most_bytes)
+        self._known: LruBytes[tuple[str, str]] = LruBytes(most_bytes, ENTRY_BYTES)
         self._cleared = 0
         """How often the cache was cleared."""
 
