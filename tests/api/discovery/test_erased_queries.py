@@ -89,10 +89,9 @@ async def test_token_states_are_forgotten_with_them(brain: Brain) -> None:
 
 async def test_who_is_asked_nothing_any_more_keeps_nothing(brain: Brain) -> None:
     kept = QueryEncodings(8)
-    watch = ErasureWatch(brain.store.writes, brain.clock, (kept,), idle_s=0.05)
-    await watch.check()
     await kept.encodings(["what opens the safe"], Encoder(brain.embedder), "m")
     assert kept._known
+    await ErasureWatch(brain.store.writes, brain.clock, (kept,), idle_s=0.05).check()
     await until(lambda: _empty(kept))
 
 
