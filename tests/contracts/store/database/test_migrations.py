@@ -85,7 +85,8 @@ def _sqlite_index(connection: Connection, row: Any) -> tuple[Any, ...]:
 
 
 def differences(connection: Connection) -> Any:
-    """What Alembic would change. It does not know that an index may be for one database only."""
+    """Return the changes that Alembic would make. Indexes of the other database are left out, since Alembic would add
+    them here."""
     others = set() if connection.dialect.name == "sqlite" else {TURNS}
     opts = {"compare_type": False, "include_object": lambda _object, name, *_: name not in others}
     return compare_metadata(MigrationContext.configure(connection, opts=opts), metadata)

@@ -7,14 +7,14 @@ from openbrain.domain.caches import LruBytes
 from openbrain.ports.store.index_entries import Vectors
 
 ENTRY_BYTES = 400
-"""What an entry takes besides the states: key, object headers, and its place in the order."""
+"""Memory of an entry in addition to its states: the key and Python's own bookkeeping."""
 States = Mapping[str, Sequence[bytes]]
 """By memory id: the token states of its passages."""
 
 
 class StateCache:
-    """Which passages a memory has is read from the database each time, so nothing outdated is found. The states of a
-    model input never change, except that another version of the encoder may replace them."""
+    """Keeps token states by the hash of their model input, for which they never change. The list of a memory's inputs
+    is read from the database each time, so a changed memory is never compared by its former text."""
 
     def __init__(self, vectors: Vectors, version: bytes, most_bytes: int) -> None:
         """`version`: the first bytes of states that can be compared; others are not kept."""
