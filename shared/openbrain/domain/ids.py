@@ -6,6 +6,7 @@ import re
 import uuid
 import zlib
 from collections import deque
+from collections.abc import Iterable, Iterator
 
 BUCKETS = 1024
 """The number of parts into which reconciliation divides an index."""
@@ -25,6 +26,11 @@ os.register_at_fork(after_in_child=_random.clear)
 def is_uuid(text: str) -> bool:
     """Whether `text` is a UUID in canonical lower-case form."""
     return _UUID.fullmatch(text) is not None
+
+
+def uuids_among(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the texts that are UUIDs, faster than a call of `is_uuid` for each."""
+    return filter(_UUID.fullmatch, texts)
 
 
 def uuid7(now: int, entropy: bytes | None = None) -> str:

@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
+from openbrain.adapters.sql.engine.statements import fetched, slot
 from openbrain.domain.errors import SetupError, TryLater
 
 LEASE = "INSERT INTO leases (name, holder, expires_at) VALUES (:name, :holder, 0)"
@@ -69,9 +70,29 @@ async def test_a_refused_value_is_an_error_that_shows_no_value(database: Databas
     assert database.explain(caught.value) is None
 
 
-async def test_missing_tables_say_what_to_run(database: Database) -> None:
-    with pytest.raises(SetupError, match="openbrain db upgrade"):
-        await database.read(lambda connection: connection.execute(text("SELECT 1 FROM no_such_table")).all())
+def executed(connection: Connection, statement: str) -> Any:
+    return connection.execute(text(statement)).all()
+
+
+def written_for_the_driver(connection: Connection, statement: str) -> Any:
+    return fetched(connection, statement, ())
+
+
+@pytest.mark.parametrize("run", [executed, written_for_the_driver])
+async def test_missing_tables_say_what_to_run(database: Database, run: Callable[[Connection, str], Any]) -> None:
+    for read in (database.read, database.read_few):
+        with pytest.raises(SetupError, match="openbrain db upgrade"):
+            await read(lambda connection: run(connection, "SELECT 1 FROM no_such_table"))
+        assert await read(lambda connection: run(connection, "SELECT COUNT(*) FROM leases")) == [(0,)]
+
+
+async def test_a_query_written_for_the_driver_sees_its_transaction(database: Database) -> None:
+    def added(connection: Connection) -> Any:
+        add("a")(connection)
+        one = slot(connection)
+        return fetched(connection, f"SELECT name, expires_at FROM leases WHERE name = {one}", ("a",))
+
+    assert [tuple(row) for row in await database.write(added)] == [("a", 0)]
 
 
 async def test_many_at_once(database: Database) -> None:

@@ -2,7 +2,7 @@
 run too often to be compiled each time."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import orjson
 from sqlalchemy import (
@@ -63,6 +63,18 @@ def listed(connection: Connection, values: Sequence[str]) -> tuple[str, tuple[st
     if is_sqlite(connection):
         return "SELECT value FROM json_each(?)", (orjson.dumps(values).decode(),)
     return slots(connection, len(values)), tuple(values)
+
+
+def fetched(connection: Connection, statement: str, values: tuple[object, ...]) -> Sequence[Any]:
+    """Run a query written for the driver and return its rows. On SQLite without SQLAlchemy, which takes longer to
+    describe a result than SQLite to find a few rows."""
+    if not is_sqlite(connection):
+        return connection.exec_driver_sql(statement, values).fetchall()
+    cursor = connection.connection.cursor()
+    try:
+        return cast("Sequence[Any]", cursor.execute(statement, values).fetchall())
+    finally:
+        cursor.close()
 
 
 def upsert(connection: Connection, table: str, fixed: Sequence[str], changing: Sequence[str]) -> str:

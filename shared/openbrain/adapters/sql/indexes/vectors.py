@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, exists, func, select
 
 from openbrain.adapters.sql.engine.database import TimedPart
-from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, listed, slot, slots
+from openbrain.adapters.sql.engine.statements import chunks, fetched, is_sqlite, listed, slot, slots
 from openbrain.adapters.sql.indexes import expected_entries, unused_vectors
 from openbrain.adapters.sql.indexes.vector_rows import add_embeddings, put_passages
 from openbrain.adapters.sql.memories.conditions import LIVING
@@ -155,7 +155,7 @@ def _for_each_chunk(
     for some in chunks(these):
         these_slots, bound = listed(connection, some)
         filled = statement.format(slot=slot(connection), these=these_slots)
-        rows.extend(connection.exec_driver_sql(filled, (model, *bound, *behind)).fetchall())
+        rows.extend(fetched(connection, filled, (model, *bound, *behind)))
     return rows
 
 

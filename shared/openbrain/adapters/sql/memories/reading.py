@@ -18,7 +18,7 @@ from openbrain.adapters.sql.memories.session_turns import read_beside, read_turn
 from openbrain.adapters.sql.schema.tables import BY_AGE, memories, memory_history, memory_lineage
 from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
 from openbrain.domain.access.visibility import DECIDING, AllOf, Condition
-from openbrain.domain.ids import is_uuid
+from openbrain.domain.ids import uuids_among
 from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.index import Count, Hit
 from openbrain.ports.store.memories import Ancestry, HistoryEntry, RecallRecord, Turn
@@ -120,7 +120,7 @@ class SqlMemories(Part):
 
 
 def _uuids(ids: Sequence[str]) -> list[str]:
-    return sorted({id_ for id_ in ids if is_uuid(id_)})
+    return sorted(set(uuids_among(ids)))
 
 
 def _listing(

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, listed, slots
+from openbrain.adapters.sql.engine.statements import chunks, fetched, is_sqlite, listed, slots
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, WHOLE, memory_from_row
 from openbrain.adapters.sql.schema.tables import TURNS, memories
 from openbrain.domain.memory import Memory
@@ -53,7 +53,7 @@ def read_rows(connection: Connection, ids: Sequence[str], *, turns: bool = False
         # By primary key only: with another condition SQLite uses that one's index and reads a whole workspace.
         known, bound = listed(connection, some)
         statement = f"SELECT {columns} FROM memories{indexed} WHERE id IN ({known}){among}"  # noqa: S608 - our own names
-        complete.extend(to_memories(connection, connection.exec_driver_sql(statement, bound).fetchall()))
+        complete.extend(to_memories(connection, fetched(connection, statement, bound)))
     return complete
 
 
@@ -103,8 +103,7 @@ def indexable(connection: Connection, ids: Sequence[str], kept: Mapping[str, Mem
     fresh: dict[str, Memory] = {}
     for some in chunks(list(kept)):
         statement = _REVISIONS.format(these=slots(connection, len(some)))
-        standing = connection.exec_driver_sql(statement, tuple(some)).fetchall()
-        for memory_id, revision, version, updated_at, high in standing:
+        for memory_id, revision, version, updated_at, high in fetched(connection, statement, tuple(some)):
             row = kept[memory_id]
             if (row.revision, row.version, row.updated_at) == (revision, version, updated_at):
                 # One passage leaves no others to remove, like none: the kept row can be used unchanged.

@@ -29,6 +29,7 @@ PAUSE = MICROSECONDS
 _NEWEST = (table.c.created_at.desc(), table.c.id.desc())
 OPEN = table.c.status.in_([status.value for status in OperationStatus if not status.ended])
 _SHOWN = [column for column in table.c if column.name not in ("holder", "held_until")]
+_ANY_OPEN = select(table.c.id).where(OPEN).limit(1)
 
 
 class SqlOperations(TimedPart):
@@ -59,6 +60,9 @@ class SqlOperations(TimedPart):
         return await self._write(_cancel, workspace_id, operation_id, self._clock.now())
 
     async def hold_operation(self, holder: str, seconds: float, kinds: Collection[str]) -> Operation | None:
+        # Asked every second by every worker, and there is rarely any.
+        if await self._scalar(_ANY_OPEN) is None:
+            return None
         return await self._write(_hold, holder, sorted(kinds), self._clock.now(), round(seconds * MICROSECONDS))
 
     async def keep_operation(self, operation_id: str, holder: str, seconds: float) -> bool:

@@ -9,9 +9,9 @@ from openbrain.domain.errors import OpenBrainError, SetupError, TryLater
 NOT_PREPARED = "the truth's tables are missing or of another version: run `openbrain db upgrade`"
 
 
-def translated(error: DBAPIError) -> OpenBrainError | None:
+def translated(error: DBAPIError | sqlite3.Error) -> OpenBrainError | None:
     """Return the error for the caller; None if the statement itself was refused (a constraint, a value)."""
-    cause = error.orig
+    cause = error.orig if isinstance(error, DBAPIError) else error
     if not isinstance(cause, sqlite3.Error):
         return None
     # The lowest byte of an extended code is the primary code.

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sqlite3
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -109,7 +110,7 @@ class OwnConnection:
                 self._connection = self._engine.connect()
             with self._connection.begin():
                 return fn(self._connection)
-        except DBAPIError as error:
+        except (DBAPIError, sqlite3.Error) as error:
             known = translated(error)
             if known is None:
                 raise
