@@ -46,7 +46,7 @@ from openbrain.domain.ids import mark
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.index import EntryMarks, Standing, Tombstone, VectorEntry
 
-BUILDER = "qdrant-edge-6"
+BUILDER = "qdrant-edge-7"
 MADE = "generation.json"
 """The file that identifies a generation; a folder without it is foreign or incomplete."""
 VECTOR = ""

@@ -2,12 +2,13 @@
 
 The engine takes some 4 us for a number in a payload, 10 for a text, 45 for a list of eleven numbers, and more for each
 field index. So every keyword (field and value) becomes a word, made of a hash, and all words form the one text `terms`.
-The pair of workspace and audience, which every request combines, is a word too.
+What most requests combine is one word too: workspace and audience; these and the project; these, the org and the
+project.
 """
 
 import math
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from operator import attrgetter
@@ -25,6 +26,7 @@ from qdrant_edge import (
 from openbrain.adapters.indexes.entries import plain_bound
 from openbrain.domain.access.metadata_pairs import FIELD as METADATA_PAIRS
 from openbrain.domain.access.visibility import NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf, Says
+from openbrain.domain.memory import Scope
 from openbrain.ports.index import Fields
 
 TERMS = "terms"
@@ -33,6 +35,7 @@ ABSENT = {"expires_at": NEVER, "confidence": 1.0}
 below", which a missing value satisfies."""
 _KEYWORDS = ("workspace_id", "audience", "org", "project", "agent_id", "memory_scope", "type", "source")
 _keywords = attrgetter(*_KEYWORDS)
+_SCOPE = "memory_scope"
 WORDS = TextIndexParams(tokenizer=TokenizerType.Whitespace, lowercase=False)
 """The index of `terms`: in memory, words unchanged."""
 
@@ -46,7 +49,7 @@ def term(field: str, value: str) -> str:
 
 def terms_of(fields: Fields) -> str:
     """Return the words of an entry."""
-    shared = _shared(*_keywords(fields))
+    shared = _keyword_terms(*_keywords(fields))
     if not fields.tags and not fields.metadata_pairs:
         return shared
     tags = (term("tags", tag) for tag in fields.tags)
@@ -55,49 +58,81 @@ def terms_of(fields: Fields) -> str:
 
 # Most memories share all keywords except tags with others.
 @lru_cache(maxsize=4096)
-def _shared(workspace_id: str, audience: str, *others: str) -> str:
-    sight = term("sight", f"{len(workspace_id)}:{workspace_id}{audience}")
-    named = zip(_KEYWORDS, (workspace_id, audience, *others), strict=True)
-    return " ".join([sight, *(term(field, value) for field, value in named)])
+def _keyword_terms(workspace_id: str, audience: str, org: str, project: str, *others: str) -> str:
+    values = (workspace_id, audience, org, project, *others)
+    named = dict(zip(_KEYWORDS, values, strict=True))
+    sight = workspace_id, audience
+    joint = [
+        _joint((), *sight),
+        _joint(("project",), *sight, project),
+        _joint(("org", "project"), *sight, org, project),
+    ]
+    if named[_SCOPE] == Scope.SHARED:
+        shared = named[_SCOPE]
+        joint += [_joint((_SCOPE,), *sight, shared), _joint(("org", _SCOPE), *sight, org, shared)]
+    return " ".join([*joint, *(term(field, value) for field, value in named.items())])
+
+
+def _joint(fields: tuple[str, ...], *values: str) -> str:
+    """Return the word for these values of workspace, audience and `fields` together."""
+    return term(" ".join(("sight", *fields)), "".join(f"{len(value)}:{value}" for value in values))
 
 
 _Compiled = FieldCondition | Filter
 _NOTHING = FieldCondition(key=TERMS, match=MatchText("nothing"))
 
 
+@lru_cache(maxsize=256)
 def compiled(condition: AllOf) -> Filter:
     """Return the condition as a filter over `terms`, `confidence`, `occurred_at` and `expires_at`.
 
     Conditions on a single word are merged into one: the engine evaluates every node for every point, which takes longer
     than comparing vectors (docs/decisions/one-predicate-one-keyword.md).
     """
-    required: list[str] = []
+    joint, rest = _joined(condition.conditions)
+    words = [joint] if joint is not None else []
     others: list[_Compiled] = []
-    for item in _joined(condition.conditions):
-        words = _any_of_words(item)
-        if words is not None and len(words) == 1:
-            required += words
-        else:
+    for item in rest:
+        if (alternatives := _any_of_words(item)) is None:
             others.append(_node(item))
-    return Filter(must=[*([_all_of(tuple(required))] if required else []), *others] or None)
+        else:
+            words.append(alternatives)
+    required = tuple(item for alternatives in words if len(alternatives) == 1 for item in alternatives)
+    choices = [_one_of(alternatives) for alternatives in words if len(alternatives) != 1]
+    return Filter(must=[*([_all_of(required)] if required else []), *choices, *others] or None)
 
 
-def _joined(conditions: tuple[Condition, ...]) -> Iterable[Condition]:
-    """Merge the conditions on workspace and audience into the one on their common term."""
-    workspace = next(
-        (condition for condition in conditions if isinstance(condition, Equals) and condition.field == "workspace_id"),
-        None,
-    )
-    audience = next(
-        (condition for condition in conditions if isinstance(condition, OneOf) and condition.field == "audience"), None
-    )
+def _joined(conditions: tuple[Condition, ...]) -> tuple[tuple[str, ...] | None, Sequence[Condition]]:
+    """Return the words, of which a point needs one, for the conditions on workspace, audience, project and, with a
+    project, org; and the other conditions."""
+    equal = {item.field: item for item in reversed(conditions) if isinstance(item, Equals)}
+    workspace = equal.get("workspace_id")
+    audience = next((item for item in conditions if isinstance(item, OneOf) and item.field == "audience"), None)
     if workspace is None or audience is None:
-        return conditions
-    sights = tuple(f"{len(workspace.value)}:{workspace.value}{value}" for value in audience.values)
-    return (
-        OneOf("sight", sights),
-        *(condition for condition in conditions if condition is not workspace and condition is not audience),
-    )
+        return None, conditions
+    sights = [(workspace.value, value) for value in audience.values]
+    project = next((item for item in conditions if _parts_of_project(item)), None)
+    if project is None:
+        words = [_joint((), *sight) for sight in sights]
+        org = None
+    else:
+        org = equal.get("org")
+        fields, values = ((), ()) if org is None else (("org",), (org.value,))
+        parts = _parts_of_project(project)
+        words = [_joint((*fields, part.field), *sight, *values, part.value) for sight in sights for part in parts]
+    merged = workspace, audience, project, org
+    return tuple(words), [item for item in conditions if item not in merged]
+
+
+def _parts_of_project(condition: Condition) -> Sequence[Equals]:
+    """Return the values of which one is enough if the condition is on the project, perhaps or on the shared scope."""
+    parts = condition.conditions if isinstance(condition, AnyOf) else (condition,)
+    known = [item for item in parts if isinstance(item, Equals) and _joins(item)]
+    return known if len(known) == len(parts) else ()
+
+
+def _joins(item: Equals) -> bool:
+    return item.field == "project" or (item.field == _SCOPE and item.value == Scope.SHARED)
 
 
 def _any_of_words(condition: Condition) -> tuple[str, ...] | None:
@@ -113,7 +148,6 @@ def _any_of_words(condition: Condition) -> tuple[str, ...] | None:
     return None
 
 
-# The engine parses the field's name for each new node, which takes longer than many searches.
 @lru_cache(maxsize=4096)
 def _node(condition: Condition) -> _Compiled:
     match condition:
@@ -132,6 +166,8 @@ def _node(condition: Condition) -> _Compiled:
             return Filter(should=[_node(condition) for condition in conditions]) if words is None else _one_of(words)
 
 
+# The engine parses the field's name for each new node, which takes longer than many searches.
+@lru_cache(maxsize=4096)
 def _one_of(words: tuple[str, ...]) -> FieldCondition:
     return FieldCondition(key=TERMS, match=MatchTextAny(" ".join(words))) if words else _NOTHING
 

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -87,16 +88,42 @@ async def many(many_url: str) -> AsyncIterator[Database]:
     await opened.close()
 
 
+@contextmanager
+def _heard(connection: Connection, said: list[tuple[str, Any]]) -> Iterator[None]:
+    """Collect the statements that run meanwhile, and what is bound in them."""
+    by_sqlalchemy = False
+
+    def begins(*call: Any) -> None:
+        nonlocal by_sqlalchemy
+        by_sqlalchemy = True
+        said.append((call[2], call[3]))
+
+    def ends(*_: Any) -> None:
+        nonlocal by_sqlalchemy
+        by_sqlalchemy = False
+
+    def traced(statement: str) -> None:
+        """SQLite's own trace tells the others too, with the values filled in."""
+        if not by_sqlalchemy:
+            said.append((statement, ()))
+
+    driver: Any = connection.connection.dbapi_connection
+    event.listen(connection, "before_cursor_execute", begins)
+    event.listen(connection, "after_cursor_execute", ends)
+    if connection.dialect.name == SQLITE:
+        driver.set_trace_callback(traced)
+    yield
+    event.remove(connection, "before_cursor_execute", begins)
+    event.remove(connection, "after_cursor_execute", ends)
+    if connection.dialect.name == SQLITE:
+        driver.set_trace_callback(None)
+
+
 def _plans(connection: Connection, work: Callable[[Connection], object], table: str) -> list[str]:
     """Query plans of every statement on `table` that `work` runs. The work is rolled back."""
     said: list[tuple[str, Any]] = []
-
-    def listen(*call: Any) -> None:
-        said.append((call[2], call[3]))
-
-    event.listen(connection, "before_cursor_execute", listen)
-    work(connection)
-    event.remove(connection, "before_cursor_execute", listen)
+    with _heard(connection, said):
+        work(connection)
     explain = "EXPLAIN QUERY PLAN" if connection.dialect.name == SQLITE else "EXPLAIN"
     found = [
         str([dict(row) for row in connection.exec_driver_sql(f"{explain} {statement}", given).mappings()])
