@@ -1,7 +1,7 @@
 """Caches: the most recent entries by number or by bytes, and a single value with a maximum age."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -41,12 +41,15 @@ class LruBytes(Generic[K]):
     def __len__(self) -> int:
         return len(self._entries)
 
-    def recent(self, key: K) -> bytes | None:
-        """Return a value and make it the most recent."""
-        value = self._entries.get(key)
-        if value is not None:
-            self._entries.move_to_end(key)
-        return value
+    def recent(self, keys: Iterable[K]) -> dict[K, bytes]:
+        """Return the known values, and make them the most recent."""
+        known, entries = {}, self._entries
+        for key in keys:
+            value = entries.get(key)
+            if value is not None:
+                entries.move_to_end(key)
+                known[key] = value
+        return known
 
     def put(self, key: K, value: bytes) -> None:
         if (former := self._entries.pop(key, None)) is not None:

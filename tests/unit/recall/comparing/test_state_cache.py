@@ -79,3 +79,11 @@ async def test_what_was_read_before_an_erasure_is_not_kept() -> None:
     cache.clear()
     await cache.of_memories(["a"], "m")
     assert vectors.read == [["1"]] * 3
+
+
+async def test_the_states_of_another_model_are_read_anew() -> None:
+    vectors, cache = caching()
+    for model in ("m", "other", "other", "m"):
+        await cache.of_memories(["a"], model)
+
+    assert vectors.read == [["1"]] * 3

@@ -13,27 +13,32 @@ States = Mapping[str, Sequence[bytes]]
 
 
 class StateCache:
-    """Keeps token states by the hash of their model input, for which they never change. The list of a memory's inputs
-    is read from the database each time, so a changed memory is never compared by its former text."""
+    """Keeps token states by the hash of their model input, for which they never change, of one vector model. The list
+    of a memory's inputs is read from the database each time, so a changed memory is never compared by its former
+    text."""
 
     def __init__(self, vectors: Vectors, version: bytes, most_bytes: int) -> None:
         """`version`: the first bytes of states that can be compared; others are not kept."""
         self._vectors = vectors
         self._version = version
-        self._known: LruBytes[tuple[str, str]] = LruBytes(most_bytes, ENTRY_BYTES)
+        self._known: LruBytes[str] = LruBytes(most_bytes, ENTRY_BYTES)
+        self._model = ""
         self._cleared = 0
         """How often the cache was cleared."""
 
     async def of_memories(self, ids: Sequence[str], model: str) -> States:
         """The states made with this vector model; memories without any are absent."""
+        if model != self._model:
+            self.clear()
+            self._model = model
         cleared = self._cleared
         inputs = await self._vectors.inputs(ids, model)
         wanted = dict.fromkeys(chain.from_iterable(inputs.values()))
-        states = {item: known for item in wanted if (known := self._known.recent((model, item))) is not None}
+        states = self._known.recent(wanted)
         if missing := [item for item in wanted if item not in states]:
             read = await self._vectors.states(missing, model)
             if cleared == self._cleared:  # else they may be of a memory that was erased meanwhile
-                self._keep(read, model)
+                self._keep(read)
             states |= read
         return {
             memory_id: found
@@ -45,7 +50,7 @@ class StateCache:
         self._known.clear()
         self._cleared += 1
 
-    def _keep(self, read: Mapping[str, bytes], model: str) -> None:
+    def _keep(self, read: Mapping[str, bytes]) -> None:
         for item, states in read.items():
             if states.startswith(self._version):
-                self._known.put((model, item), states)
+                self._known.put(item, states)

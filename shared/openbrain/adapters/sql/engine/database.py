@@ -43,7 +43,8 @@ class Database(ABC):
         """Run a read-only function. It must not lock rows; on MariaDB each statement sees the latest committed rows."""
 
     async def read_few(self, fn: Callable[[Connection], T]) -> T:
-        """Run a read-only function that reads a few rows by key: it may block the event loop."""
+        """Run a read-only function that reads a few rows by key: it may block the event loop. Each statement sees the
+        latest committed rows."""
         return await self.read(fn)
 
     @abstractmethod

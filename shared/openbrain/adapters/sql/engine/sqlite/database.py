@@ -49,7 +49,7 @@ class SqliteDatabase(Database):
         if self._reading.closed:
             raise RuntimeError(CLOSED)
         try:
-            return self._loop_connection.transaction(fn)
+            return self._loop_connection.read(fn)
         except TryLater:
             return await self.read(fn)
 

@@ -105,11 +105,31 @@ class OwnConnection:
 
     def transaction(self, fn: Callable[[Connection], T]) -> T:
         """Run a function as one transaction, with the errors of `Database`."""
+
+        def whole(connection: Connection) -> T:
+            with connection.begin():
+                return fn(connection)
+
+        return self._run(whole)
+
+    def read(self, fn: Callable[[Connection], T]) -> T:
+        """Run a read-only function, with the errors of `Database`. Each statement sees the latest committed rows: for a
+        few rows, a transaction would take as long as the statement."""
+
+        def each(connection: Connection) -> T:
+            try:
+                return fn(connection)
+            finally:
+                if connection.in_transaction():  # a statement that passed through SQLAlchemy
+                    connection.rollback()
+
+        return self._run(each)
+
+    def _run(self, fn: Callable[[Connection], T]) -> T:
         try:
             if self._connection is None:
                 self._connection = self._engine.connect()
-            with self._connection.begin():
-                return fn(self._connection)
+            return fn(self._connection)
         except (DBAPIError, sqlite3.Error) as error:
             known = translated(error)
             if known is None:
