@@ -19,6 +19,7 @@ from openbrain.adapters.tantivy.checksums import first_damaged
 from openbrain.adapters.tantivy.documents import (
     FIELDS,
     NAMED,
+    PASSAGE,
     documents,
     english,
     memory_ids,
@@ -59,6 +60,9 @@ class Generation:
         self._inode = path.stat().st_ino
         self._writer: IndexWriter | None = self._take()
         self._writing = threading.Lock()
+        self._commits = 0
+        self._known: dict[str, tuple[int, bool]] = {}
+        """By keyword: the number of commits when it was looked up, and whether an entry has it."""
         self._closed = False
 
     def _open(self) -> Index:
@@ -133,6 +137,7 @@ class Generation:
             del writer
             raise TryLater(f"the text index {self._path} can't be written, is the disk full? {error}") from error
         self._index.reload()
+        self._commits += 1
         self._writer = writer
 
     def _fenced(self, batches: Sequence[Batch]) -> tuple[dict[str, list[Document]], Mapping[str, int], list[Failures]]:
@@ -175,7 +180,8 @@ class Generation:
 
     def search(self, searches: Sequence[TextSearch]) -> list[list[Hit]]:
         """Return the hits of each search, best first. A tombstone has no text and is never found."""
-        scoring = Scoring(self._index.searcher())
+        searcher = self._index.searcher()
+        scoring = Scoring(searcher, has_passages=self._any_has(PASSAGE))
         within = {item: compiled(item) for item in {search.condition for search in searches}}
         hits: list[list[Hit]] = []
         for item in searches:
@@ -188,7 +194,16 @@ class Generation:
 
     def has_names(self) -> bool:
         """True if an entry has names, or one that was removed lately."""
-        return bool(self._index.searcher().doc_freq("keyword", NAMED))
+        return self._any_has(NAMED)
+
+    def _any_has(self, keyword: str) -> bool:
+        """Looked up once after each commit: it takes a tenth of a search."""
+        commits = self._commits
+        looked_up, known = self._known.get(keyword, (-1, False))
+        if looked_up != commits:
+            known = bool(self._index.searcher().doc_freq("keyword", keyword))
+            self._known[keyword] = commits, known
+        return known
 
     def named(self, search: TextSearch) -> list[str]:
         """Return the memories with one of the keys of the query's words."""

@@ -17,11 +17,12 @@ class Scoring:
     """Scores several searches over one snapshot."""
 
     searcher: Searcher
+    has_passages: bool
 
     def best(self, question: Query, within: Query, limit: int) -> list[Hit]:
         """Return the best memories, best first."""
         whole = self._scores(filtered(question, without(within, PASSAGE)), limit)
-        if self.searcher.doc_freq("keyword", PASSAGE):
+        if self.has_passages:
             whole = self._with_passages(whole, question, within, limit)
         return [Hit(owner, score) for owner, score in whole.items()]
 
