@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from sqlalchemy import URL, select
+from sqlalchemy import URL
 
 from openbrain.adapters.sql.agents.matches import SqlMatches
 from openbrain.adapters.sql.agents.messages import SqlMessages
@@ -13,7 +13,7 @@ from openbrain.adapters.sql.agents.sessions import SqlSessions
 from openbrain.adapters.sql.agents.standing_queries import SqlStandingQueries
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.opening import open_database
-from openbrain.adapters.sql.engine.statements import database_now
+from openbrain.adapters.sql.engine.statements import read_now
 from openbrain.adapters.sql.indexes.generations import SqlGenerations
 from openbrain.adapters.sql.indexes.index_entries import SqlExpectedEntries
 from openbrain.adapters.sql.indexes.index_marks import SqlIndexMarks
@@ -114,9 +114,7 @@ class SqlStore:
 
     async def time(self) -> int:
         """Return the time of the database's clock."""
-        return await self._database.read(
-            lambda connection: int(connection.execute(select(database_now(connection))).scalar_one())
-        )
+        return await self._database.read(read_now)
 
     async def scrub(self) -> Mapping[str, object]:
         return await self._database.scrub()

@@ -68,7 +68,7 @@ class SqlStandingQueries(TimedPart):
         return await self._queries(query.order_by(table.change_seq).limit(limit))
 
     async def query_vectors(self, ids: Sequence[str]) -> Mapping[str, Mapping[str, "array[float]"]]:
-        return await self._read(_vectors, ids)
+        return await self._read(_vectors, ids) if ids else {}
 
     async def without_vector(self, model: str, limit: int) -> Sequence[StandingQuery]:
         table, vectors = standing_queries.c, standing_query_vectors.c

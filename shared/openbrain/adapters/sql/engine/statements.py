@@ -77,6 +77,12 @@ def fetched(connection: Connection, statement: str, values: tuple[object, ...]) 
         cursor.close()
 
 
+def read_now(connection: Connection) -> int:
+    """Return the database's time in microseconds."""
+    ((now,),) = fetched(connection, f"SELECT {NOW_SQLITE if is_sqlite(connection) else NOW_MARIADB}", ())
+    return int(now)
+
+
 def upsert(connection: Connection, table: str, fixed: Sequence[str], changing: Sequence[str]) -> str:
     """Return an INSERT of one row with these columns; if its key exists, `changing` are overwritten."""
     columns = [*fixed, *changing]

@@ -10,6 +10,9 @@ from openbrain.adapters.sql.engine.statements import insert_missing
 from openbrain.adapters.sql.schema.tables import group_pauses, outside_groups
 from openbrain.ports.streams import OutsideGroup, Pause
 
+_PAUSES = select(group_pauses).order_by(group_pauses.c.name)
+"""Built once: every consumer asks every few seconds."""
+
 
 class SqlGroups(TimedPart):
     """`ports.streams.Groups`."""
@@ -22,8 +25,7 @@ class SqlGroups(TimedPart):
         return await self._done_once(_delete, group_pauses, group_pauses.c.name == name)
 
     async def pauses(self) -> Sequence[Pause]:
-        query = select(group_pauses).order_by(group_pauses.c.name)
-        return [Pause(**row) for row in await self._rows(query)]
+        return [Pause(**row) for row in await self._rows(_PAUSES)]
 
     async def register_group(self, stream: str, name: str, actor: str, reason: str) -> OutsideGroup:
         row = {"stream": stream, "name": name, "actor": actor, "reason": reason, "created_at": self._clock.now()}
