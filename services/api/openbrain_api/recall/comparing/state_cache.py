@@ -13,8 +13,8 @@ States = Mapping[str, Sequence[bytes]]
 
 
 class StateCache:
-    """Keeps token states by the hash of their model input, for which they never change, of one vector model. The list
-    of a memory's inputs is read from the database each time, so a changed memory is never compared by its former
+    """Keeps the token states of one vector model, by the hash of their model input, for which they never change. The
+    list of a memory's inputs is read from the database each time, so a changed memory is never compared by its former
     text."""
 
     def __init__(self, vectors: Vectors, version: bytes, most_bytes: int) -> None:
