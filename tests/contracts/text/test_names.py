@@ -52,6 +52,17 @@ async def test_what_may_be_named_is_found(text_index: Prepared) -> None:
     assert await named(text_index, "k8s payment gateway") == set()
 
 
+async def test_names_and_passages_are_found_though_there_were_none_before(text_index: Prepared) -> None:
+    index, name = text_index
+    await write(text_index, unnamed=())
+    assert await named(text_index, "our k8s") == set()
+    assert len(await index.search(name, "word", EVERYTHING, 5)) == 1
+
+    rows = await write(text_index, long=("k8s",))
+    assert await named(text_index, "our k8s") == {rows["long"].id}
+    assert len(await index.search(name, "word", EVERYTHING, 5)) == 2
+
+
 async def test_of_many_with_the_same_first_word_those_come_first_whose_texts_fit(text_index: Prepared) -> None:
     index, name = text_index
     rows = [memory() for _ in range(8)]

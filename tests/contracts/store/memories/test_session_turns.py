@@ -77,3 +77,12 @@ async def test_what_stands_beside_one_memory(store: SqlStore, database: Database
     assert of_turn[:3] == [session[1].id, session[0].id, session[3].id]
     assert {*of_turn[3:]} == {each.id for each in loose}
     assert of_loose == [loose[1].id]
+
+
+async def test_ids_that_are_none_are_ignored(store: SqlStore) -> None:
+    """An index on a server may contain entries that others wrote."""
+    none = ["\u00e9", "x" * 200, "\U0001f600", "a "]
+
+    assert await store.memories.turns(none, SEEN) == {}
+    assert await store.memories.rows(none) == {}
+    assert await store.vectors.inputs(none, "m") == {}

@@ -19,7 +19,7 @@ from openbrain.adapters.sql.schema.tables import memories, memory_passages
 from openbrain.adapters.sql.work import operations
 from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR
 from openbrain.domain.errors import TryLater
-from openbrain.domain.ids import uuid7
+from openbrain.domain.ids import uuid7, uuids_among
 from openbrain.domain.memory import Reason
 from openbrain.ports.store.index_entries import Embedded, PassageSet
 from openbrain.ports.store.operations import TRACES, Operation
@@ -105,7 +105,8 @@ class SqlVectors(TimedPart):
         return {memory_id: item for memory_id, item in sets.items() if item is not None}
 
     async def inputs(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[str]]:
-        wanted = sorted(set(ids))
+        """Return the inputs by memory id. Invalid ids, of entries that others wrote to an index, are ignored."""
+        wanted = sorted(set(uuids_among(ids)))
         if not wanted:
             return {}
         by_memory: defaultdict[str, list[str]] = defaultdict(list)

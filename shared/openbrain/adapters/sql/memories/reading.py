@@ -78,7 +78,7 @@ class SqlMemories(Part):
 
     async def turns(self, ids: Sequence[str], condition: Condition, around: Collection[int] = ()) -> Mapping[str, Turn]:
         """Return the turns; needs a second statement if there are sessions."""
-        known = sorted(set(ids))
+        known = _uuids(ids)
         return await self._read_keys(read_turns, known, condition, around) if known else {}
 
     async def of_same_session(self, memory: Memory, condition: Condition, limit: int) -> Sequence[str]:
