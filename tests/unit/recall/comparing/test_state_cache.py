@@ -80,3 +80,21 @@ async def test_what_was_read_before_an_erasure_is_not_kept() -> None:
     cache.clear()
     await cache.of_memories(["a"], "m")
     assert vectors.read == [["1"]] * 3
+
+
+class ChangingVectors(Vectors):
+    """While the inputs are read for another model, the first one is asked for again."""
+
+    async def inputs(self, ids: Sequence[str], model: str) -> Mapping[str, Sequence[str]]:
+        if model == "other" and self.cache is not None:
+            cache, self.cache = self.cache, None
+            await cache.of_memories(ids, "m")
+        return await super().inputs(ids, model)
+
+
+async def test_states_of_another_model_that_came_meanwhile_are_not_taken() -> None:
+    vectors = ChangingVectors()
+    vectors.cache = cache = StateCache(cast("Any", vectors), b"\1", 4 * (ENTRY_BYTES + 10))
+
+    assert await cache.of_memories(["a"], "other") == {}
+    assert vectors.read == [["1"]] * 2

@@ -34,7 +34,8 @@ class StateCache:
         cleared = self._cleared
         inputs = await self._vectors.inputs(ids, model)
         wanted = dict.fromkeys(chain.from_iterable(inputs.values()))
-        states = self._known.recent(wanted)
+        # Cleared meanwhile, the cache may hold the states of another model.
+        states = self._known.recent(wanted) if cleared == self._cleared else {}
         if missing := [item for item in wanted if item not in states]:
             read = await self._vectors.states(missing, model)
             if cleared == self._cleared:  # else they may be of a memory that was erased meanwhile
